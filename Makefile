@@ -1,0 +1,31 @@
+# Only Python 3.11 or newer and make are needed; everything else goes into .venv.
+PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(shell command -v $(name) 2>/dev/null)))
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: run test lint clean
+.DELETE_ON_ERROR:
+
+run: $(READY)  ## compare all policies on a generated catalog; about a minute
+	$(BIN)/rankfall simulate
+
+test: lint  ## everything: style, types, layers, tests, doctests
+	$(BIN)/python -m pytest
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+$(READY): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "No python3 found; install Python 3.11 or newer."; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "$(PYTHON) is older than 3.11; set PYTHON=/path/to/a/newer/python3."; exit 1; }
+	@echo "Setting up .venv (once, a minute or two) ..."
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@touch $(READY)
+
+clean:  ## remove what make run and make test leave behind
+	rm -rf .venv out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,87 @@
+"""Rankfall shows ranked lists that are relevant and diverse, and learns both from clicks.
+
+Names are imported when first used: ``import rankfall`` is instant and compiles nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rankfall.catalog import Catalog
+    from rankfall.datasets import generate
+    from rankfall.environment import Bound, CascadeUser, Environment, check_environment, theorem_bound
+    from rankfall.errors import (
+        CatalogError,
+        ContractError,
+        FeedbackError,
+        FileError,
+        ProblemError,
+        RankError,
+        RankfallError,
+    )
+    from rankfall.policies import (
+        POLICIES,
+        CascadeHybrid,
+        CascadeLinUCB,
+        CascadeLinUCBFull,
+        CascadeLSB,
+        CascadeLSBFull,
+        Explanation,
+        LinearPolicy,
+        Policy,
+        Ranking,
+        Recipe,
+        check_policy,
+        load,
+    )
+    from rankfall.results import Run
+    from rankfall.simulation import simulate
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "catalog": ["Catalog"],
+    "datasets": ["generate"],
+    "environment": ["Bound", "CascadeUser", "Environment", "check_environment", "theorem_bound"],
+    "errors": [
+        "CatalogError",
+        "ContractError",
+        "FeedbackError",
+        "FileError",
+        "ProblemError",
+        "RankError",
+        "RankfallError",
+    ],
+    "policies": [
+        "POLICIES",
+        "CascadeHybrid",
+        "CascadeLSB",
+        "CascadeLSBFull",
+        "CascadeLinUCB",
+        "CascadeLinUCBFull",
+        "Explanation",
+        "LinearPolicy",
+        "Policy",
+        "Ranking",
+        "Recipe",
+        "check_policy",
+        "load",
+    ],
+    "results": ["Run"],
+    "simulation": ["simulate"],
+}
+_MODULE_OF = {name: f"{__name__}.{module}" for module, names in _HOME.items() for name in names}
+
+__all__ = ["__version__", *_MODULE_OF]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_MODULE_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

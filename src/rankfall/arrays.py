@@ -1,0 +1,102 @@
+"""What comes in from outside is checked here once; inside, arrays are trusted."""
+
+import operator
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankfall.errors import RankfallError
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """The same array, read-only."""
+    array.flags.writeable = False
+    return array
+
+
+def finite(name: str, value: ArrayLike, ndim: int, error: type[RankfallError]) -> FloatArray:
+    """A read-only C-ordered float64 copy of ``value`` with ``ndim`` axes and no NaN or infinity.
+
+    >>> finite("theta", [0.5, 0.5], 1, RankfallError)
+    array([0.5, 0.5])
+    >>> finite("theta", [0.5, float("nan")], 1, RankfallError)
+    Traceback (most recent call last):
+    rankfall.errors.RankfallError: theta holds nan at [1]; every value must be finite
+    """
+    try:
+        array = np.array(value, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as problem:
+        raise error(f"{name} must be numbers in a rectangular array: {problem}") from None
+    if array.ndim != ndim:
+        raise error(f"{name} must have {ndim} axes, got shape {array.shape}")
+    bad = ~np.isfinite(array)
+    if bad.any():
+        where = [int(i) for i in np.argwhere(bad)[0]]
+        raise error(f"{name} holds {array[tuple(where)]} at {where}; every value must be finite")
+    return frozen(array)
+
+
+def number(name: str, value: Any, error: type[RankfallError], *, low: float = -np.inf, high: float = np.inf) -> float:
+    """``value`` as a float within [low, high].
+
+    >>> number("gamma", -1, RankfallError, low=0)
+    Traceback (most recent call last):
+    rankfall.errors.RankfallError: gamma must be a number in [0, inf], got -1
+    """
+    try:
+        result = float(value)
+    except (TypeError, ValueError, OverflowError):
+        result = np.nan
+    if isinstance(value, str | bytes | bool) or not (np.isfinite(result) and low <= result <= high):
+        raise error(f"{name} must be a number in [{low:g}, {high:g}], got {value!r}")
+    return result
+
+
+def whole(name: str, value: Any, error: type[RankfallError], *, low: int, high: int | None = None) -> int:
+    """``value`` as an int within [low, high].
+
+    >>> whole("k", 2.5, RankfallError, low=1)
+    Traceback (most recent call last):
+    rankfall.errors.RankfallError: k must be a whole number from 1 on, got 2.5
+    """
+    span = f"from {low} on" if high is None else f"from {low} to {high}"
+    message = f"{name} must be a whole number {span}, got {value!r}"
+    if isinstance(value, bool | np.bool_):
+        raise error(message)
+    try:
+        result = operator.index(value)
+    except TypeError:
+        raise error(message) from None
+    if result < low or (high is not None and result > high):
+        raise error(message)
+    return result
+
+
+def rows(name: str, value: Iterable[int], n_items: int, error: type[RankfallError]) -> IntArray:
+    """Distinct row numbers below ``n_items``, in the order given.
+
+    >>> rows("candidates", [3, 1], 4, RankfallError)
+    array([3, 1])
+    >>> rows("candidates", [3, 3], 4, RankfallError)
+    Traceback (most recent call last):
+    rankfall.errors.RankfallError: candidates holds 3 twice; each row at most once
+    """
+    array = np.asarray(value if hasattr(value, "__array__") else list(value))
+    if array.size == 0:
+        return np.empty(0, dtype=np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise error(f"{name} must be a flat sequence of row numbers, got {array.dtype} of shape {array.shape}")
+    outside = (array < 0) | (array >= n_items)
+    if outside.any():
+        raise error(f"{name} holds row {array[outside][0]}; rows go from 0 to {n_items - 1}")
+    ordered = np.sort(array)
+    twice = ordered[1:] == ordered[:-1]
+    if twice.any():
+        raise error(f"{name} holds {ordered[1:][twice][0]} twice; each row at most once")
+    return array.astype(np.int64)
