@@ -1,0 +1,406 @@
+"""The items that can be shown: what topics they cover, how relevant they are, and who they are."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rankfall.arrays import FloatArray, IntArray, finite, frozen
+from rankfall.errors import CatalogError, FileError
+from rankfall.files import replacing
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Id: TypeAlias = int | str
+
+_COVERAGE = "coverage:"
+_RELEVANCE = "relevance:"
+
+
+class Column(Protocol):
+    """One column of a frame."""
+
+    def to_list(self) -> list[Any]:
+        """Give the values as plain Python objects."""
+        ...
+
+
+class Frame(Protocol):
+    """What polars and pandas frames have in common, as far as it is needed here."""
+
+    @property
+    def columns(self) -> Any:
+        """Names of the columns."""
+        ...
+
+    def __getitem__(self, name: str, /) -> Any: ...
+
+
+class Catalog:
+    """Items with topic coverage ``x``, relevance features ``z``, ids, titles and topic names.
+
+    A catalog never changes; :meth:`add`, :meth:`replace` and :meth:`withdraw` give a new one. Row numbers
+    belong to one catalog; ids keep their meaning from one to the next.
+
+    Parameters
+    ----------
+    coverage : array (items, topics), values in [0, 1]
+        Probability that the item covers the topic, the paper's ``x``. None for no topics.
+    relevance : array (items, features)
+        The paper's ``z``. None for no features.
+    ids : whole numbers or strings, one kind, unique; 0, 1, 2, ... when not given.
+    titles : one string for each item, optional.
+    topics : one unique name for each column of ``coverage``; "topic 0", "topic 1", ... when not given.
+
+    >>> catalog = Catalog(coverage=[[0.9, 0.0], [0.8, 0.1]], relevance=[[1.0], [0.5]], ids=["a", "b"])
+    >>> catalog
+    Catalog(2 items, 2 topics, 1 features)
+    >>> catalog.withdraw(["a"]).ids
+    ('b',)
+    """
+
+    def __init__(
+        self,
+        coverage: ArrayLike | None = None,
+        relevance: ArrayLike | None = None,
+        *,
+        ids: Iterable[Id] | None = None,
+        titles: Iterable[str] | None = None,
+        topics: Iterable[str] | None = None,
+        _lineage: str | None = None,
+    ) -> None:
+        if coverage is None and relevance is None:
+            raise CatalogError("a catalog needs coverage or relevance; got neither")
+        x = None if coverage is None else finite("coverage", coverage, 2, CatalogError)
+        z = None if relevance is None else finite("relevance", relevance, 2, CatalogError)
+        n_items = len(x if x is not None else z)  # type: ignore[arg-type]
+        self.coverage: FloatArray = frozen(np.empty((n_items, 0))) if x is None else x
+        self.relevance: FloatArray = frozen(np.empty((n_items, 0))) if z is None else z
+        if len(self.coverage) != len(self.relevance):
+            raise CatalogError(
+                f"coverage has {len(self.coverage)} rows and relevance {len(self.relevance)}; "
+                "both need one row for each item"
+            )
+        outside = (self.coverage < 0) | (self.coverage > 1)
+        if outside.any():
+            row, column = (int(i) for i in np.argwhere(outside)[0])
+            raise CatalogError(
+                f"coverage is {self.coverage[row, column]} at row {row}, topic {column}; "
+                "it is a probability and must lie in [0, 1]"
+            )
+        self.ids: tuple[Id, ...] = _ids(range(n_items) if ids is None else ids, n_items)
+        self.titles: tuple[str, ...] | None = None if titles is None else _names("titles", titles, n_items)
+        width = self.coverage.shape[1]
+        names = (f"topic {j}" for j in range(width)) if topics is None else topics
+        self.topics: tuple[str, ...] = _names("topics", names, width)
+        if len(set(self.topics)) < width:
+            raise CatalogError(f"topics must have different names, got {list(self.topics)}")
+        self._lineage = _lineage
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"Catalog({len(self)} items, {self.n_topics} topics, {self.n_features} features)"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Catalog):
+            return NotImplemented
+        return (
+            self.ids == other.ids
+            and self.titles == other.titles
+            and self.topics == other.topics
+            and np.array_equal(self.coverage, other.coverage)
+            and np.array_equal(self.relevance, other.relevance)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def n_topics(self) -> int:
+        """Columns of ``coverage``, the paper's d."""
+        return int(self.coverage.shape[1])
+
+    @property
+    def n_features(self) -> int:
+        """Columns of ``relevance``, the paper's m."""
+        return int(self.relevance.shape[1])
+
+    @cached_property
+    def lineage(self) -> str:
+        """A fingerprint of the first catalog of this line, kept by add, replace and withdraw.
+
+        Feedback is accepted for a ranking made from any catalog of the same line, however old.
+        """
+        if self._lineage is not None:
+            return self._lineage
+        digest = hashlib.blake2b(digest_size=12)
+        digest.update(repr((self.coverage.shape, self.relevance.shape, self.ids, self.topics)).encode())
+        digest.update(self.coverage.data)
+        digest.update(self.relevance.data)
+        return digest.hexdigest()
+
+    def title(self, row: int) -> str:
+        """What to call the item in this row: its title, or else its id."""
+        return str(self.ids[row]) if self.titles is None else self.titles[row]
+
+    @cached_property
+    def _row_of(self) -> dict[Id, int]:
+        return {item: row for row, item in enumerate(self.ids)}
+
+    def rows(self, ids: Iterable[Id]) -> IntArray:
+        """Row numbers of these ids, in their order.
+
+        >>> Catalog(relevance=[[1.0], [2.0]], ids=["a", "b"]).rows(["b", "c"])
+        Traceback (most recent call last):
+        rankfall.errors.CatalogError: no item with id 'c' in this catalog of 2 items
+        """
+        wanted = list(ids)
+        try:
+            return np.array([self._row_of[item] for item in wanted], dtype=np.int64)
+        except (KeyError, TypeError):
+            missing = next(item for item in wanted if not _known(item, self._row_of))
+            raise CatalogError(f"no item with id {missing!r} in this catalog of {len(self)} items") from None
+
+    def add(self, items: Catalog) -> Catalog:
+        """A catalog with these items after the present ones; their ids must be new."""
+        self._check_fits(items)
+        known = [item for item in items.ids if item in self._row_of]
+        if known:
+            raise CatalogError(f"id {known[0]!r} is in the catalog already; use replace to change an item")
+        return self._like(
+            np.concatenate([self.coverage, items.coverage]),
+            np.concatenate([self.relevance, items.relevance]),
+            self.ids + items.ids,
+            None if self.titles is None else self.titles + (items.titles or ()),
+        )
+
+    def replace(self, items: Catalog) -> Catalog:
+        """A catalog in which these items take the rows of the ones with the same ids."""
+        self._check_fits(items)
+        rows = self.rows(items.ids)
+        coverage, relevance = self.coverage.copy(), self.relevance.copy()
+        coverage[rows], relevance[rows] = items.coverage, items.relevance
+        titles = None
+        if self.titles is not None and items.titles is not None:
+            renamed = list(self.titles)
+            for row, title in zip(rows, items.titles, strict=True):
+                renamed[row] = title
+            titles = tuple(renamed)
+        return self._like(coverage, relevance, self.ids, titles)
+
+    def withdraw(self, ids: Iterable[Id]) -> Catalog:
+        """A catalog without these items; the others keep their order."""
+        keep = np.ones(len(self), dtype=bool)
+        keep[self.rows(ids)] = False
+        left = np.flatnonzero(keep)
+        titles = None if self.titles is None else tuple(self.titles[row] for row in left)
+        return self._like(self.coverage[keep], self.relevance[keep], tuple(self.ids[r] for r in left), titles)
+
+    def _like(
+        self,
+        coverage: FloatArray,
+        relevance: FloatArray,
+        ids: tuple[Id, ...],
+        titles: tuple[str, ...] | None,
+    ) -> Catalog:
+        return Catalog(coverage, relevance, ids=ids, titles=titles, topics=self.topics, _lineage=self.lineage)
+
+    def _check_fits(self, items: Catalog) -> None:
+        if items.topics != self.topics or items.n_features != self.n_features:
+            raise CatalogError(
+                f"items with topics {list(items.topics)} and {items.n_features} features do not fit a catalog "
+                f"with topics {list(self.topics)} and {self.n_features} features"
+            )
+        if (items.titles is None) != (self.titles is None):
+            which, other = ("items", "catalog") if self.titles is None else ("catalog", "items")
+            raise CatalogError(f"the {which} have titles and the {other} do not; give titles to both or neither")
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Frame,
+        *,
+        id: str = "id",  # noqa: A002 - the name of the column is what a caller thinks of
+        title: str | None = None,
+        topics: str | None = None,
+        features: Sequence[str] = (),
+        topic_names: Sequence[str] | None = None,
+        topic_weight: float = 1.0,
+    ) -> Catalog:
+        """A catalog from a polars or pandas frame.
+
+        Parameters
+        ----------
+        id, title : names of columns.
+        topics : name of one column that holds, for each item, topic names (a list, or a string with ``|``
+            between names), or weights by name (a dict or struct), or as many weights as ``topic_names``.
+        features : names of the numeric columns that become relevance features.
+        topic_names : the topics, in the order wanted; by default those that occur, sorted.
+        topic_weight : coverage of a topic that is merely named. At 1 a second item of the same topic
+            gains nothing; lower values let a list come back to a topic.
+
+        >>> import polars as pl
+        >>> frame = pl.DataFrame({"id": [7, 9], "genres": ["Drama|War", "Drama"], "score": [0.1, 0.4]})
+        >>> catalog = Catalog.from_frame(frame, topics="genres", features=["score"])
+        >>> catalog.topics, catalog.coverage.tolist()
+        (('Drama', 'War'), [[1.0, 1.0], [1.0, 0.0]])
+        """
+        columns = list(frame.columns)
+        for name in (id, title, topics, *features):
+            if name is not None and name not in columns:
+                raise CatalogError(f"the frame has no column {name!r}; it has {columns}")
+        if topics is None and not features:
+            raise CatalogError("name the topics column, or feature columns, or both; got neither")
+        ids = frame[id].to_list()
+        coverage, names = None, None
+        if topics is not None:
+            coverage, names = _coverage(frame[topics].to_list(), topic_names, topic_weight)
+        relevance = None
+        if features:
+            block = [frame[name].to_list() for name in features]
+            for name, values in zip(features, block, strict=True):
+                if any(value is None for value in values):
+                    raise CatalogError(f"feature column {name!r} has missing values; fill or drop them first")
+            relevance = np.array([[_weight(v, f) for v in values] for f, values in zip(features, block, strict=True)])
+            relevance = relevance.reshape(len(features), len(ids)).T
+        titles = None if title is None else ["" if t is None else str(t) for t in frame[title].to_list()]
+        return cls(coverage, relevance, ids=ids, titles=titles, topics=names)
+
+    def to_frame(self) -> pl.DataFrame:
+        """A polars frame: ``id``, ``title`` if there are any, one column a topic, one a feature."""
+        import polars as pl
+
+        columns: dict[str, Any] = {"id": pl.Series(list(self.ids), dtype=_id_type(self.ids))}
+        if self.titles is not None:
+            columns["title"] = pl.Series(list(self.titles), dtype=pl.String)
+        columns |= {f"{_COVERAGE}{name}": self.coverage[:, j] for j, name in enumerate(self.topics)}
+        columns |= {f"{_RELEVANCE}{j}": self.relevance[:, j] for j in range(self.n_features)}
+        return pl.DataFrame(columns)
+
+    def write_parquet(self, path: str | Path) -> None:
+        """Write everything to one Parquet file, which :meth:`read_parquet` gives back exactly."""
+        with replacing(path) as temporary:
+            self.to_frame().write_parquet(temporary, metadata={"rankfall.lineage": self.lineage})
+
+    @classmethod
+    def read_parquet(cls, path: str | Path) -> Catalog:
+        """The catalog in a file of :meth:`write_parquet`."""
+        import polars as pl
+
+        try:
+            frame = pl.read_parquet(path)
+            lineage = pl.read_parquet_metadata(path).get("rankfall.lineage")
+        except FileNotFoundError:
+            raise FileError(f"{path} does not exist") from None
+        except (OSError, pl.exceptions.PolarsError) as problem:
+            raise FileError(f"{path} is not a readable Parquet file: {problem}") from None
+        topics = [name for name in frame.columns if name.startswith(_COVERAGE)]
+        features = [name for name in frame.columns if re.fullmatch(rf"{_RELEVANCE}\d+", name)]
+        if "id" not in frame.columns or not (topics or features):
+            raise FileError(
+                f"{path} has columns {frame.columns}, which Catalog.write_parquet did not write; "
+                "read it with polars and use Catalog.from_frame"
+            )
+        return cls(
+            frame.select(topics).to_numpy() if topics else None,
+            frame.select(features).to_numpy() if features else None,
+            ids=frame["id"].to_list(),
+            titles=frame["title"].to_list() if "title" in frame.columns else None,
+            topics=[name.removeprefix(_COVERAGE) for name in topics],
+            _lineage=lineage,
+        )
+
+
+def _known(item: Any, row_of: dict[Id, int]) -> bool:
+    try:
+        return item in row_of
+    except TypeError:
+        return False
+
+
+def _ids(values: Iterable[Any], count: int) -> tuple[Id, ...]:
+    ids = tuple(v.item() if isinstance(v, np.generic) else v for v in values)
+    if len(ids) != count:
+        raise CatalogError(f"{len(ids)} ids for {count} items; one for each")
+    strange = next((v for v in ids if isinstance(v, bool) or not isinstance(v, int | str)), None)
+    if strange is not None or None in ids:
+        raise CatalogError(f"id {strange!r} is a {type(strange).__name__}; ids are whole numbers or strings")
+    if len({type(v) for v in ids}) > 1:
+        raise CatalogError("ids must be all whole numbers or all strings, got both")
+    if ids and isinstance(ids[0], int) and not all(-(2**63) <= int(v) < 2**63 for v in ids):
+        raise CatalogError("whole-number ids must fit in 64 bits")
+    if len(set(ids)) < count:
+        seen: set[Id] = set()
+        twice = next(v for v in ids if v in seen or seen.add(v))  # type: ignore[func-returns-value]
+        raise CatalogError(f"id {twice!r} is given to more than one item; ids must be unique")
+    return ids
+
+
+def _names(what: str, values: Iterable[Any], count: int) -> tuple[str, ...]:
+    if isinstance(values, str):
+        raise CatalogError(f"{what} must be a sequence of strings, got the one string {values!r}")
+    names = tuple(values)
+    if len(names) != count:
+        raise CatalogError(f"{len(names)} {what}, expected {count}")
+    strange = [name for name in names if not isinstance(name, str)]
+    if strange:
+        raise CatalogError(f"{what} must be strings, got {strange[0]!r}")
+    return names
+
+
+def _id_type(ids: tuple[Id, ...]) -> Any:
+    import polars as pl
+
+    return pl.String if ids and isinstance(ids[0], str) else pl.Int64
+
+
+def _coverage(
+    cells: list[Any], topic_names: Sequence[str] | None, topic_weight: float
+) -> tuple[FloatArray, tuple[str, ...]]:
+    """Coverage matrix and topic names from the cells of a topics column."""
+    weights = [_cell(cell, topic_names, topic_weight) for cell in cells]
+    occurring = sorted({name for row in weights for name in row})
+    names = tuple(occurring if topic_names is None else topic_names)
+    column = {name: j for j, name in enumerate(names)}
+    unknown = [name for name in occurring if name not in column]
+    if unknown:
+        raise CatalogError(f"topic {unknown[0]!r} occurs in the frame and is not among topic_names {list(names)}")
+    matrix = np.zeros((len(cells), len(names)))
+    for row, found in enumerate(weights):
+        for name, weight in found.items():
+            matrix[row, column[name]] = weight
+    return frozen(matrix), names
+
+
+def _cell(cell: Any, topic_names: Sequence[str] | None, topic_weight: float) -> dict[str, float]:
+    """Weights by topic name from one cell of a topics column."""
+    if cell is None:
+        return {}
+    if isinstance(cell, str):
+        return {name: topic_weight for name in cell.split("|") if name}
+    if isinstance(cell, Mapping):
+        return {str(name): _weight(weight, name) for name, weight in cell.items() if weight is not None}
+    values = list(cell)
+    if all(isinstance(value, str) for value in values):
+        return dict.fromkeys(values, topic_weight)
+    if topic_names is None:
+        raise CatalogError(f"topics {values!r} are weights without names; give topic_names")
+    if len(values) != len(topic_names):
+        raise CatalogError(f"topics {values!r} holds {len(values)} weights for {len(topic_names)} topic_names")
+    return {name: _weight(weight, name) for name, weight in zip(topic_names, values, strict=True)}
+
+
+def _weight(value: Any, name: object) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise CatalogError(f"{name} must be numbers, got {value!r}") from None
