@@ -1,0 +1,311 @@
+"""The linear policy: one ridge model over item features, of which some columns diminish."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankfall.arrays import BoolArray, FloatArray, finite, number
+from rankfall.catalog import Catalog, Id
+from rankfall.errors import CatalogError, FeedbackError, FileError, ProblemError, RankfallError
+from rankfall.files import replacing
+from rankfall.kernels import greedy
+from rankfall.model import Ridge
+from rankfall.policies.ranking import Click, Ranking, eligible, first_click
+
+Block = Literal["absent", "constant", "diminishing"]
+Exploration = Literal["ucb"]
+Feedback = Literal["cascade"]
+
+_FORMAT = "rankfall policy 1"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A row of the table of linear policies: which columns, which exploration, what feedback says.
+
+    Calling a recipe gives a policy: ``CascadeHybrid(catalog, gamma=1.0)``.
+
+    Attributes
+    ----------
+    name : what to call it in a study or a table.
+    coverage, relevance : for each block of columns, ``"absent"``, ``"constant"``, or ``"diminishing"``: the items
+        above take away from what the column still has to give.
+    exploration : ``"ucb"``: score = mean + gamma * width.
+    feedback : ``"cascade"``: items above the click are negatives, the click is positive, below it nothing is known.
+    paper : where it comes from.
+
+    >>> Recipe("Mine", coverage="sometimes")
+    Traceback (most recent call last):
+    rankfall.errors.ProblemError: coverage of recipe 'Mine' is 'sometimes'; choose absent, constant, diminishing
+    """
+
+    name: str
+    coverage: Block = "absent"
+    relevance: Block = "absent"
+    exploration: Exploration = "ucb"
+    feedback: Feedback = "cascade"
+    paper: str = ""
+
+    def __post_init__(self) -> None:
+        allowed = {"coverage": Block, "relevance": Block, "exploration": Exploration, "feedback": Feedback}
+        for field, choices in allowed.items():
+            value = getattr(self, field)
+            if value not in get_args(choices):
+                names = ", ".join(get_args(choices))
+                raise ProblemError(f"{field} of recipe {self.name!r} is {value!r}; choose {names}")
+        if self.coverage == self.relevance == "absent":
+            raise ProblemError(f"recipe {self.name!r} uses neither coverage nor relevance; it needs one")
+
+    def __call__(self, catalog: Catalog, gamma: float = 1.0) -> LinearPolicy:
+        """A policy of this kind that has learned nothing yet."""
+        return LinearPolicy(catalog, self, gamma)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why one item stands where it stands: ``relevance + sum(coverage.values()) + bonus == score``."""
+
+    id: Id
+    title: str
+    relevance: float
+    coverage: Mapping[str, float]
+    bonus: float
+    score: float
+
+    def __str__(self) -> str:
+        parts = [f"relevance {self.relevance:+.3f}"] if self.relevance else []
+        parts += [f"{topic} {gain:+.3f}" for topic, gain in self.coverage.items()]
+        return f"{self.title}: {self.score:.3f} = {', '.join(parts)}, exploration {self.bonus:+.3f}"
+
+
+class LinearPolicy:
+    """Ranks greedily by upper confidence bounds, and learns from clicks by ridge regression.
+
+    Made by a :class:`Recipe`, such as ``CascadeHybrid(catalog)``. At every position it is plain LinUCB with the
+    features ``phi_a``, scaled column by column by what the items above leave of each diminishing column.
+    ``rank`` never changes the policy.
+    """
+
+    def __init__(self, catalog: Catalog, recipe: Recipe, gamma: float = 1.0) -> None:
+        if not isinstance(catalog, Catalog):
+            raise CatalogError(f"catalog must be a Catalog, got {type(catalog).__name__}")
+        self.recipe = recipe
+        self.gamma = number("gamma", gamma, ProblemError, low=0.0)
+        self._lineages = frozenset({catalog.lineage})
+        self._set_catalog(catalog)
+        if not len(self._diminishes):
+            raise CatalogError(f"{recipe.name} needs {self._needs()}, and {catalog!r} has none")
+        self._model = Ridge(len(self._diminishes))
+
+    def _set_catalog(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        nothing = np.empty((len(catalog), 0))
+        coverage = nothing if self.recipe.coverage == "absent" else catalog.coverage
+        dense = nothing if self.recipe.relevance == "absent" else catalog.relevance
+        row, column = np.nonzero(coverage)
+        start = np.searchsorted(row, np.arange(len(catalog) + 1))
+        self._n_topics = coverage.shape[1]
+        self._diminishes: BoolArray = np.repeat(
+            [self.recipe.coverage == "diminishing", self.recipe.relevance == "diminishing"],
+            [coverage.shape[1], dense.shape[1]],
+        )
+        self._items = (start, column, coverage[row, column], np.ascontiguousarray(dense), self._diminishes)
+
+    def _needs(self) -> str:
+        blocks = {"topics": self.recipe.coverage, "relevance features": self.recipe.relevance}
+        return " or ".join(name for name, block in blocks.items() if block != "absent")
+
+    def __repr__(self) -> str:
+        return f"{self.recipe.name}({self.catalog!r}, gamma={self.gamma:g}, {self.n_updates} updates)"
+
+    @property
+    def n_items(self) -> int:
+        """How many items there are to rank."""
+        return len(self.catalog)
+
+    @property
+    def n_updates(self) -> int:
+        """How many lists it has learned from."""
+        return self._model.n_updates
+
+    @property
+    def weights(self) -> FloatArray:
+        """Estimated preferences: theta for each topic, then beta for each relevance feature."""
+        return self._model.weights.copy()
+
+    @property
+    def covariance(self) -> FloatArray:
+        """The inverse of I + sum of phi phi' over the observed items; the paper's O^-1."""
+        return self._model.covariance.copy()
+
+    def _space(self, lineage: str) -> str:
+        return f"{self.recipe.coverage} coverage, {self.recipe.relevance} relevance, catalog {lineage}"
+
+    def rank(
+        self,
+        k: int,
+        *,
+        rng: np.random.Generator | None = None,  # noqa: ARG002 - part of the contract; UCB draws nothing
+        candidates: Iterable[int] | None = None,
+        exclude: Iterable[int] | None = None,
+    ) -> Ranking:
+        """The ``k`` best rows out of ``candidates`` (all) without ``exclude`` (none); ties to the lowest row.
+
+        >>> from rankfall import Catalog, CascadeLinUCB
+        >>> CascadeLinUCB(Catalog(relevance=[[1.0], [3.0], [2.0]])).rank(2)
+        Ranking(1, 2)
+        """
+        k, allowed = eligible(k, self.n_items, candidates, exclude)
+        items = np.empty(k, dtype=np.int64)
+        features = np.empty((k, len(self._diminishes)))
+        means, widths = np.empty(k), np.empty(k)
+        weights = self._model.weights.copy()
+        greedy.rank(*self._items, weights, self._model.covariance, self.gamma, allowed, items, features, means, widths)
+        return Ranking(
+            items=items,
+            ids=tuple(self.catalog.ids[row] for row in items),
+            features=features,
+            means=means,
+            widths=widths,
+            scores=means + self.gamma * widths,
+            weights=weights,
+            space=self._space(self.catalog.lineage),
+        )
+
+    def update(self, ranking: Ranking, click: Click) -> None:
+        """Learn from a click at a 0-based position, or from None; the ranking may be an old one.
+
+        Items above the click are negatives, the click is positive, below it nothing is learned; without a click all
+        are negatives. Of several clicks the first counts.
+        """
+        features = self._checked(ranking)
+        position = first_click(click, len(features))
+        seen = len(features) if position is None else position + 1
+        rewards = np.zeros(seen)
+        if position is not None:
+            rewards[position] = 1.0
+        self._model.learn(features[:seen], rewards)
+
+    def _checked(self, ranking: Ranking) -> FloatArray:
+        """The ranking's features, if they mean to this policy what they meant when the list was shown."""
+        if not isinstance(ranking, Ranking):
+            raise FeedbackError(f"expected the Ranking that was shown, got {type(ranking).__name__}")
+        if ranking.space not in {self._space(lineage) for lineage in self._lineages}:
+            raise FeedbackError(
+                f"the ranking is of another policy or catalog: it was made with {ranking.space or 'no features'}; "
+                f"this policy has {self._space(self.catalog.lineage)}"
+            )
+        features = finite("the ranking's features", ranking.features, 2, FeedbackError)
+        expected = (len(ranking), len(self._diminishes))
+        if features.shape != expected:
+            raise FeedbackError(f"the ranking's features have shape {features.shape}; expected {expected}")
+        return features
+
+    def explain(self, ranking: Ranking) -> list[Explanation]:
+        """Where each score came from when the list was made: the parts sum to the score."""
+        parts = self._checked(ranking) * ranking.weights
+        d = self._n_topics
+        return [
+            Explanation(
+                id=ranking.ids[i],
+                title=self._title(ranking.ids[i]),
+                relevance=float(row[d:].sum()),
+                coverage={self.catalog.topics[j]: float(row[j]) for j in np.flatnonzero(ranking.features[i, :d])},
+                bonus=float(ranking.scores[i] - ranking.means[i]),
+                score=float(ranking.scores[i]),
+            )
+            for i, row in enumerate(parts)
+        ]
+
+    def _title(self, item: Id) -> str:
+        try:
+            return self.catalog.title(int(self.catalog.rows([item])[0]))
+        except CatalogError:  # withdrawn since
+            return str(item)
+
+    def with_catalog(self, catalog: Catalog) -> LinearPolicy:
+        """A policy over a newer catalog that knows all this one has learned.
+
+        Topics and the number of relevance features must be the same; items may come, change and go. Feedback on
+        rankings of the earlier catalogs is still accepted.
+        """
+        if catalog.topics != self.catalog.topics or catalog.n_features != self.catalog.n_features:
+            raise CatalogError(
+                f"a catalog with topics {list(catalog.topics)} and {catalog.n_features} features cannot take the "
+                f"place of one with topics {list(self.catalog.topics)} and {self.catalog.n_features} features"
+            )
+        policy = LinearPolicy(catalog, self.recipe, self.gamma)
+        policy._lineages = self._lineages | {catalog.lineage}
+        policy._model = Ridge.restore(self._model.state())
+        return policy
+
+    def save(self, path: str | Path) -> None:
+        """Write policy and catalog to one file; :func:`rankfall.load` restores them bit for bit.
+
+        A zip of plain arrays and one JSON text; nothing in it is ever executed. The file appears whole or not at all.
+        """
+        catalog = self.catalog
+        header = {
+            "format": _FORMAT,
+            "recipe": vars(self.recipe),
+            "gamma": self.gamma.hex(),
+            "lineage": catalog.lineage,
+            "lineages": sorted(self._lineages),
+            "ids": catalog.ids,
+            "titles": catalog.titles,
+            "topics": catalog.topics,
+        }
+        text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+        blocks = {"header": text, "coverage": catalog.coverage, "relevance": catalog.relevance}
+        with replacing(path) as temporary, temporary.open("wb") as file:
+            np.savez(file, **blocks, **self._model.state())  # type: ignore[arg-type]
+
+
+def load(path: str | Path) -> LinearPolicy:
+    """The policy in a file written by :meth:`LinearPolicy.save`."""
+    try:
+        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            blocks = {name: archive[name] for name in archive.files}
+        return _restore(blocks)
+    except FileNotFoundError:
+        raise FileError(f"{path} does not exist") from None
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        EOFError,
+        zipfile.BadZipFile,
+        RankfallError,
+    ) as problem:
+        raise FileError(f"{path} is not a policy saved by rankfall, or it is damaged: {problem}") from problem
+
+
+def _restore(blocks: dict[str, NDArray[Any]]) -> LinearPolicy:
+    header = json.loads(blocks["header"].tobytes())
+    if header["format"] != _FORMAT:
+        raise ValueError(f"format {header['format']!r}, expected {_FORMAT!r}")
+    catalog = Catalog(
+        blocks["coverage"],
+        blocks["relevance"],
+        ids=header["ids"],
+        titles=header["titles"],
+        topics=header["topics"],
+        _lineage=header["lineage"],
+    )
+    policy = LinearPolicy(catalog, Recipe(**header["recipe"]), float.fromhex(header["gamma"]))
+    policy._lineages = frozenset(header["lineages"])
+    model = Ridge.restore(blocks)
+    if model.weights.shape != policy._model.weights.shape:
+        raise ValueError(f"{len(model.weights)} weights for {len(policy._model.weights)} columns")
+    policy._model = model
+    return policy

@@ -1,0 +1,128 @@
+"""What is shown, what comes back, and the contract between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+
+from rankfall.arrays import FloatArray, IntArray, frozen, rows, whole
+from rankfall.catalog import Id
+from rankfall.errors import FeedbackError, RankError
+
+Click: TypeAlias = int | Iterable[int] | None
+"""A 0-based position, several of them (the first counts), or None for no click."""
+
+
+def _nothing() -> FloatArray:
+    return np.empty(0)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Ranking:
+    """The list shown, with everything needed to learn from it later.
+
+    A policy of your own may return ``Ranking(items)`` and nothing else.
+
+    Attributes
+    ----------
+    items : (k,) row numbers in the catalog, best first.
+    ids : (k) ids of those items.
+    features : (k, columns) features as shown: coverage gains, then relevance.
+    means, widths, scores : (k,) estimated attraction, its standard deviation, and what the list was ordered by.
+    weights : (columns,) the weights the list was made with, so that it can be explained later.
+    space : what the feature columns mean and which line of catalogs they come from.
+
+    >>> Ranking([4, 2, 7]).items
+    array([4, 2, 7])
+    """
+
+    items: IntArray
+    ids: tuple[Id, ...] = ()
+    features: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+    means: FloatArray = field(default_factory=_nothing)
+    widths: FloatArray = field(default_factory=_nothing)
+    scores: FloatArray = field(default_factory=_nothing)
+    weights: FloatArray = field(default_factory=_nothing)
+    space: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "items", frozen(rows("items", self.items, 2**63 - 1, RankError)))
+        for name in ("features", "means", "widths", "scores", "weights"):
+            frozen(getattr(self, name))
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __repr__(self) -> str:
+        return f"Ranking({', '.join(repr(i) for i in (self.ids or self.items.tolist()))})"
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """Ranks and learns; :func:`rankfall.check_policy` says in words whether an object keeps this contract.
+
+    - ``rank`` never changes the policy and draws randomness only from ``rng``.
+    - ``update`` gets back the ranking it answers; feedback may come late, out of order, or never.
+    """
+
+    @property
+    def n_items(self) -> int:
+        """How many items there are to rank."""
+        ...
+
+    def rank(
+        self,
+        k: int,
+        *,
+        rng: np.random.Generator | None = None,
+        candidates: Iterable[int] | None = None,
+        exclude: Iterable[int] | None = None,
+    ) -> Ranking:
+        """Show ``k`` items, best first, out of ``candidates`` (all) without ``exclude`` (none)."""
+        ...
+
+    def update(self, ranking: Ranking, click: Click) -> None:
+        """Learn from the answer to ``ranking``."""
+        ...
+
+
+def eligible(
+    k: int, n_items: int, candidates: Iterable[int] | None, exclude: Iterable[int] | None
+) -> tuple[int, IntArray]:
+    """``k``, checked, and the rows to choose from, ascending.
+
+    >>> eligible(2, 5, [4, 1, 0], [1])
+    (2, array([0, 4]))
+    """
+    if candidates is None and exclude is None:
+        allowed = np.arange(n_items)
+    else:
+        keep = np.zeros(n_items, dtype=bool)
+        keep[slice(None) if candidates is None else rows("candidates", candidates, n_items, RankError)] = True
+        if exclude is not None:
+            keep[rows("exclude", exclude, n_items, RankError)] = False
+        allowed = np.flatnonzero(keep)
+    k = whole("k", k, RankError, low=1)
+    if k > len(allowed):
+        raise RankError(f"k is {k} and only {len(allowed)} of {n_items} items may be shown; ask for at most that many")
+    return k, allowed
+
+
+def first_click(click: Any, length: int) -> int | None:
+    """The 0-based position that counts, or None for no click.
+
+    >>> first_click([3, 1], 5), first_click(None, 5), first_click([], 5)
+    (1, None, None)
+    >>> first_click(5, 5)
+    Traceback (most recent call last):
+    rankfall.errors.FeedbackError: click must be a whole number from 0 to 4, got 5
+    """
+    if click is None:
+        return None
+    if isinstance(click, Iterable) and not isinstance(click, str | bytes) and np.ndim(click) > 0:  # type: ignore[arg-type]
+        several = [whole("click", one, FeedbackError, low=0, high=length - 1) for one in click]
+        return min(several, default=None)
+    return whole("click", click, FeedbackError, low=0, high=length - 1)

@@ -1,0 +1,308 @@
+"""The contract of the linear policies; that they are right is shown in test_algorithm_1."""
+
+import copy
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rankfall
+from rankfall import (
+    POLICIES,
+    CascadeHybrid,
+    CascadeLinUCB,
+    CascadeLSB,
+    Catalog,
+    CatalogError,
+    FeedbackError,
+    FileError,
+    LinearPolicy,
+    ProblemError,
+    RankError,
+    Ranking,
+    Recipe,
+    check_policy,
+    generate,
+)
+
+K = 4
+
+
+def learned(name: str = "CascadeHybrid", seed: int = 0, steps: int = 50) -> LinearPolicy:
+    policy = POLICIES[name](generate(items=30, topics=5, features=3, seed=seed).catalog)
+    rng = np.random.default_rng(seed)
+    for _ in range(steps):
+        click = int(rng.integers(K + 1))
+        policy.update(policy.rank(K), click if click < K else None)
+    return policy
+
+
+def snapshot(policy: LinearPolicy) -> bytes:
+    return b"".join(array.tobytes() for array in policy._model.state().values())
+
+
+each_policy = pytest.mark.parametrize("name", list(POLICIES))
+
+
+@each_policy
+def test_keeps_the_contract(name: str) -> None:
+    check_policy(learned(name))
+    check_policy(learned(name, steps=0))
+
+
+@each_policy
+def test_a_ranking_holds_what_was_shown(name: str) -> None:
+    policy = learned(name)
+    ranking = policy.rank(K)
+    assert ranking.ids == tuple(policy.catalog.ids[row] for row in ranking.items)
+    assert ranking.features.shape == (K, len(policy.weights))
+    np.testing.assert_allclose(ranking.means, ranking.features @ policy.weights, atol=1e-12)
+    variance = np.einsum("ki,ij,kj->k", ranking.features, policy.covariance, ranking.features)
+    np.testing.assert_allclose(ranking.widths, np.sqrt(variance), atol=1e-12)
+    np.testing.assert_array_equal(ranking.scores, ranking.means + policy.gamma * ranking.widths)
+    with pytest.raises(ValueError, match="read-only"):
+        ranking.features[0, 0] = 1
+
+
+@each_policy
+def test_explanations_sum_to_the_score_even_after_learning_more(name: str) -> None:
+    policy = learned(name)
+    ranking = policy.rank(K)
+    for _ in range(5):
+        policy.update(policy.rank(K), None)
+    for row, explanation in enumerate(policy.explain(ranking)):
+        total = explanation.relevance + sum(explanation.coverage.values()) + explanation.bonus
+        assert total == pytest.approx(ranking.scores[row], abs=1e-12)
+        assert explanation.id == ranking.ids[row]
+        assert set(explanation.coverage) <= set(policy.catalog.topics)
+        assert explanation.bonus >= 0
+    assert ("relevance" in str(policy.explain(ranking)[0])) == (name != "CascadeLSB")
+
+
+@each_policy
+@pytest.mark.parametrize("click", [0, 2, 3, None])
+def test_learns_above_the_click_and_nothing_below(name: str, click: int | None) -> None:
+    policy = learned(name)
+    gram, moment = policy._model.gram.copy(), policy._model.moment.copy()
+    ranking = policy.rank(K)
+    policy.update(ranking, click)
+    seen = ranking.features[: K if click is None else click + 1]
+    np.testing.assert_allclose(policy._model.gram - gram, seen.T @ seen, atol=1e-9)
+    gained = np.zeros_like(moment) if click is None else ranking.features[click]
+    np.testing.assert_allclose(policy._model.moment - moment, gained, atol=1e-9)
+
+
+def test_of_several_clicks_the_first_counts() -> None:
+    one, many, array = learned(), learned(), learned()
+    one.update(one.rank(K), 1)
+    many.update(many.rank(K), [3, 1])
+    array.update(array.rank(K), np.array([1, 3]))
+    assert snapshot(one) == snapshot(many) == snapshot(array)
+
+
+def test_late_feedback_uses_the_features_as_shown() -> None:
+    policy = learned()
+    early = policy.rank(K)
+    late = copy.deepcopy(policy)
+    clicks: list[tuple[Ranking, int | None]] = []
+    for click in (0, 1, None, 2):
+        ranking = late.rank(K)
+        late.update(ranking, click)
+        clicks.append((ranking, click))
+    late.update(early, 3)
+    for ranking, click in [*clicks, (early, 3)]:
+        policy.update(ranking, click)
+    assert snapshot(policy) == snapshot(late)
+
+
+def test_ties_go_to_the_lowest_row() -> None:
+    same = Catalog(coverage=[[0.5, 0.1]] * 6, relevance=[[1.0]] * 6)
+    for recipe in POLICIES.values():
+        assert recipe(same).rank(3, candidates=[5, 3, 1, 2]).items.tolist() == [1, 2, 3]
+
+
+@each_policy
+def test_candidates_and_exclude_rank_as_a_smaller_catalog_would(name: str) -> None:
+    policy = learned(name)
+    allowed = np.array([2, 3, 5, 7, 11, 13, 17, 19])
+    smaller = policy.with_catalog(
+        Catalog(
+            policy.catalog.coverage[allowed],
+            policy.catalog.relevance[allowed],
+            ids=[policy.catalog.ids[row] for row in allowed],
+        )
+    )
+    shown = policy.rank(K, candidates=np.r_[allowed[::-1], 1], exclude=[1, 0])
+    assert shown.ids == smaller.rank(K).ids
+    np.testing.assert_array_equal(shown.scores, smaller.rank(K).scores)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": 0}, "k must be a whole number from 1 on, got 0"),
+        ({"k": -3}, "got -3"),
+        ({"k": 2.5}, "got 2.5"),
+        ({"k": True}, "got True"),
+        ({"k": "3"}, "got '3'"),
+        ({"k": None}, "got None"),
+        ({"k": 31}, "k is 31 and only 30 of 30"),
+        ({"k": 3, "candidates": [1, 2]}, "k is 3 and only 2 of 30"),
+        ({"k": 2, "candidates": [1, 2], "exclude": [2]}, "k is 2 and only 1 of 30"),
+        ({"k": 2, "candidates": [1, 1]}, "candidates holds 1 twice"),
+        ({"k": 2, "candidates": [1, 30]}, "candidates holds row 30; rows go from 0 to 29"),
+        ({"k": 2, "candidates": [-1, 3]}, "candidates holds row -1"),
+        ({"k": 2, "candidates": [0.5, 1.5]}, "flat sequence of row numbers"),
+        ({"k": 2, "candidates": [[1, 2]]}, "flat sequence of row numbers"),
+        ({"k": 2, "candidates": ["a", "b"]}, "flat sequence of row numbers"),
+        ({"k": 2, "candidates": []}, "k is 2 and only 0"),
+        ({"k": 2, "exclude": [99]}, "exclude holds row 99"),
+    ],
+)
+def test_a_list_that_cannot_be_made(options: dict[str, object], message: str) -> None:
+    policy = learned()
+    before = snapshot(policy)
+    with pytest.raises(RankError, match=message):
+        policy.rank(**options)  # type: ignore[arg-type]
+    assert snapshot(policy) == before
+
+
+@pytest.mark.parametrize("click", [K, -1, 1.0, True, "1", [0, K], float("nan"), np.array([0.5])])
+def test_a_click_that_cannot_be(click: object) -> None:
+    policy = learned()
+    ranking, before = policy.rank(K), snapshot(policy)
+    with pytest.raises(FeedbackError, match="click must be a whole number from 0 to 3, got"):
+        policy.update(ranking, click)  # type: ignore[arg-type]
+    assert snapshot(policy) == before
+
+
+def strangers() -> dict[str, object]:
+    policy = learned()
+    good = policy.rank(K)
+    poisoned, short = good.features.copy(), good.features[:2].copy()
+    poisoned[1, 1] = np.nan
+    return {
+        "of another policy": learned("CascadeLinUCBFull").rank(K),
+        "of another number of columns": learned("CascadeLinUCB").rank(K),
+        "of another catalog": learned(seed=1).rank(K),
+        "made by hand": Ranking(np.arange(K)),
+        "with NaN": replace(good, features=poisoned),
+        "with too few features": replace(good, features=short),
+        "a list": [1, 2, 3],
+        "nothing": None,
+    }
+
+
+@pytest.mark.parametrize("what", list(strangers()))
+def test_a_ranking_that_is_not_ours_changes_nothing(what: str) -> None:
+    policy = learned()
+    before = snapshot(policy)
+    with pytest.raises(FeedbackError):
+        policy.update(strangers()[what], 0)  # type: ignore[arg-type]
+    with pytest.raises(FeedbackError):
+        policy.explain(strangers()[what])  # type: ignore[arg-type]
+    assert snapshot(policy) == before
+
+
+@pytest.mark.parametrize("gamma", [-1, float("nan"), float("inf"), "1", None, True])
+def test_gamma_must_be_a_number_from_zero_on(gamma: object) -> None:
+    with pytest.raises(ProblemError, match="gamma must be a number"):
+        CascadeHybrid(generate().catalog, gamma=gamma)  # type: ignore[arg-type]
+
+
+def test_a_catalog_without_the_columns_a_policy_needs() -> None:
+    with pytest.raises(CatalogError, match="CascadeLinUCB needs relevance features"):
+        CascadeLinUCB(Catalog(coverage=[[0.5]]))
+    with pytest.raises(CatalogError, match="CascadeLSB needs topics"):
+        CascadeLSB(Catalog(relevance=[[0.5]]))
+    with pytest.raises(CatalogError, match="must be a Catalog, got list"):
+        CascadeLSB([[0.5]])  # type: ignore[arg-type]
+
+
+def test_a_newer_catalog_keeps_what_was_learned_and_old_feedback_counts() -> None:
+    policy = learned()
+    shown = policy.rank(K)
+    newer = policy.with_catalog(policy.catalog.withdraw([shown.ids[0]]))
+    np.testing.assert_array_equal(newer.weights, policy.weights)
+    assert shown.ids[0] not in newer.rank(10).ids
+    newer.update(shown, 0)
+    policy.update(shown, 0)
+    np.testing.assert_array_equal(newer.weights, policy.weights)
+    assert newer.explain(shown)[0].title == str(shown.ids[0])
+    with pytest.raises(CatalogError, match="cannot take the place"):
+        policy.with_catalog(generate(topics=6, features=3).catalog)
+
+
+@each_policy
+def test_saved_and_loaded_bit_for_bit(name: str, tmp_path: Path) -> None:
+    policy = learned(name)
+    shown = policy.rank(K)
+    policy.save(tmp_path / "policy.npz")
+    again = rankfall.load(tmp_path / "policy.npz")
+    assert snapshot(again) == snapshot(policy)
+    assert again.catalog == policy.catalog
+    assert again.recipe == policy.recipe
+    for twin in (policy, again):
+        twin.update(shown, 2)
+    assert snapshot(again) == snapshot(policy)
+    assert again.rank(K).scores.tobytes() == policy.rank(K).scores.tobytes()
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_a_damaged_file_is_refused(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    path = tmp_path_factory.mktemp("damaged") / "policy.npz"
+    learned().save(path)
+    whole = path.read_bytes()
+    if data.draw(st.booleans(), label="truncate"):
+        path.write_bytes(whole[: data.draw(st.integers(0, len(whole) - 1))])
+    else:
+        path.write_bytes(data.draw(st.binary(max_size=200)))
+    with pytest.raises(FileError, match="not a policy saved by rankfall"):
+        rankfall.load(path)
+
+
+def test_a_foreign_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="does not exist"):
+        rankfall.load(tmp_path / "nothing.npz")
+    np.savez(tmp_path / "foreign.npz", a=np.arange(3))
+    with pytest.raises(FileError, match="not a policy saved by rankfall"):
+        rankfall.load(tmp_path / "foreign.npz")
+    learned().save(tmp_path / "policy.npz")
+    blocks = dict(np.load(tmp_path / "policy.npz"))
+    header = json.loads(blocks["header"].tobytes())
+    for broken in ({"format": "rankfall policy 99"}, {"topics": ["a"]}, {"recipe": {"name": "x"}}):
+        text = np.frombuffer(json.dumps({**header, **broken}).encode(), dtype=np.uint8)
+        np.savez(tmp_path / "foreign.npz", **{**blocks, "header": text})
+        with pytest.raises(FileError, match="not a policy saved by rankfall"):
+            rankfall.load(tmp_path / "foreign.npz")
+    for name, array in (("moment", np.zeros(3)), ("gram", np.full((8, 8), np.nan)), ("counts", np.zeros(2))):
+        np.savez(tmp_path / "foreign.npz", **{**blocks, name: array})
+        with pytest.raises(FileError, match="not a policy saved by rankfall"):
+            rankfall.load(tmp_path / "foreign.npz")
+
+
+def test_saving_leaves_the_old_file_when_it_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "policy.npz"
+    learned().save(path)
+    before = path.read_bytes()
+
+    def full(*args: object, **kwargs: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(FileError, match="No space left on device"):
+        learned("CascadeLSB").save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_recipe_of_ones_own() -> None:
+    mine = Recipe("Mine", coverage="constant")
+    check_policy(mine(generate().catalog))
+    with pytest.raises(ProblemError, match="neither coverage nor relevance"):
+        Recipe("Nothing")
