@@ -1,0 +1,5 @@
+"""Where catalogs and users come from."""
+
+from rankfall.datasets.generated import Generated, generate
+
+__all__ = ["Generated", "generate"]

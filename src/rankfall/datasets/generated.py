@@ -1,0 +1,60 @@
+"""A catalog and users made up, with the shape of real ones: few topics an item, popular topics, unit features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankfall.arrays import FloatArray, number, whole
+from rankfall.catalog import Catalog
+from rankfall.errors import ProblemError
+
+
+@dataclass(frozen=True, eq=False)
+class Generated:
+    """A catalog, and for each user the preferences for topics (theta) and features (beta)."""
+
+    catalog: Catalog
+    theta: FloatArray
+    beta: FloatArray
+
+
+def generate(
+    items: int = 200,
+    topics: int = 10,
+    features: int = 5,
+    users: int = 1,
+    seed: int = 0,
+    appeal: float = 0.25,
+) -> Generated:
+    """Make up a catalog and users.
+
+    Items cover one to three topics, more often the popular ones, each with probability up to 0.6; features are
+    unit vectors that lean to the positive, as those of popular items do. A user's theta sums to 1 and favours a few
+    topics; beta has length ``appeal``.
+
+    >>> generate(items=50, topics=4, features=2, seed=1).catalog
+    Catalog(50 items, 4 topics, 2 features)
+    """
+    items = whole("items", items, ProblemError, low=1)
+    topics = whole("topics", topics, ProblemError, low=0)
+    features = whole("features", features, ProblemError, low=0)
+    users = whole("users", users, ProblemError, low=1)
+    appeal = number("appeal", appeal, ProblemError, low=0.0, high=1.0)
+    if not topics + features:
+        raise ProblemError("topics and features are both 0; items need something to be known by")
+    rng = np.random.default_rng(np.random.SeedSequence(whole("seed", seed, ProblemError, low=0)))
+    coverage = np.zeros((items, topics))
+    if topics:
+        popularity = 1.0 / np.arange(1, topics + 1) ** 0.7
+        popularity /= popularity.sum()
+        for row in coverage:
+            chosen = rng.choice(topics, size=min(topics, int(rng.integers(1, 4))), replace=False, p=popularity)
+            row[chosen] = 0.6 * rng.beta(1.0, 2.0, size=len(chosen))
+    relevance = rng.normal(0.5, 1.0, size=(items, features))
+    relevance /= np.maximum(np.linalg.norm(relevance, axis=1, keepdims=True), 1e-300)
+    theta = rng.dirichlet(np.full(topics, 0.5), size=users) if topics else np.empty((users, 0))
+    beta = rng.normal(0.5, 1.0, size=(users, features))
+    beta *= appeal / np.maximum(np.linalg.norm(beta, axis=1, keepdims=True), 1e-300)
+    return Generated(Catalog(coverage, relevance), theta, beta)

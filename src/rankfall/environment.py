@@ -1,0 +1,222 @@
+"""Simulated users: what attracts them, where they click, and what the best list would have earned."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rankfall.arrays import FloatArray, IntArray, finite, frozen, number, rows, whole
+from rankfall.errors import ContractError, ProblemError
+from rankfall.kernels import cascade
+
+_LARGEST_SEARCH = 2_000_000
+
+
+@runtime_checkable
+class Environment(Protocol):
+    """A user to learn from; :func:`check_environment` says in words whether an object is one."""
+
+    @property
+    def n_items(self) -> int:
+        """How many items the user may be shown."""
+        ...
+
+    def reward(self, items: IntArray) -> float:
+        """Expected reward of a list."""
+        ...
+
+    def click(self, items: IntArray, coins: FloatArray) -> int | None:
+        """Position of the click, decided by one coin (uniform in [0, 1)) for each position."""
+        ...
+
+    def best(self, k: int) -> IntArray:
+        """The list that regret is measured against."""
+        ...
+
+
+class CascadeUser:
+    """The click simulator of section 4.1: reads from the top, clicks the first attractive item, and leaves.
+
+    Attraction of the i-th item is ``tradeoff * z . beta + (1 - tradeoff) * omega . theta``, clipped to [0, 1], where
+    ``omega`` is the coverage it adds to the items above it.
+
+    Parameters
+    ----------
+    coverage : (items, topics) in [0, 1]; the user's own, which policies may know only roughly.
+    relevance : (items, features).
+    theta, beta : the user's preferences for topics and features.
+    tradeoff : the paper's lambda; 1 is all relevance, 0 all diversity.
+
+    >>> user = CascadeUser([[0.5, 0.0], [0.5, 0.0], [0.0, 0.4]], [[0], [0], [0]], [0.6, 0.4], [0], tradeoff=0)
+    >>> user.attraction([0, 1, 2])
+    array([0.3 , 0.15, 0.16])
+    >>> user.best(2)
+    array([0, 2])
+    """
+
+    def __init__(
+        self,
+        coverage: ArrayLike,
+        relevance: ArrayLike,
+        theta: ArrayLike,
+        beta: ArrayLike,
+        tradeoff: float = 0.5,
+    ) -> None:
+        self.coverage = finite("coverage", coverage, 2, ProblemError)
+        self.relevance = finite("relevance", relevance, 2, ProblemError)
+        self.theta = finite("theta", theta, 1, ProblemError)
+        self.beta = finite("beta", beta, 1, ProblemError)
+        self.tradeoff = number("tradeoff", tradeoff, ProblemError, low=0.0, high=1.0)
+        if len(self.coverage) != len(self.relevance):
+            raise ProblemError(f"coverage has {len(self.coverage)} rows, relevance {len(self.relevance)}; one an item")
+        for name, weights, block in (
+            ("theta", self.theta, self.coverage),
+            ("beta", self.beta, self.relevance),
+        ):
+            if len(weights) != block.shape[1]:
+                raise ProblemError(f"{name} has {len(weights)} entries for {block.shape[1]} columns")
+        if self.coverage.size and not (self.coverage.min() >= 0 and self.coverage.max() <= 1):
+            raise ProblemError("coverage must lie in [0, 1]")
+        self._appeal: FloatArray = frozen(self.tradeoff * (self.relevance @ self.beta))
+        self._theta: FloatArray = frozen((1.0 - self.tradeoff) * self.theta)
+
+    def __repr__(self) -> str:
+        return f"CascadeUser({self.n_items} items, tradeoff={self.tradeoff:g})"
+
+    @property
+    def n_items(self) -> int:
+        """How many items the user may be shown."""
+        return len(self.coverage)
+
+    @property
+    def share_clipped(self) -> float:
+        """Share of items whose attraction at the top of a list had to be clipped to [0, 1]."""
+        raw = self._appeal + self.coverage @ self._theta
+        return float(np.mean((raw < 0) | (raw > 1)))
+
+    def attraction(self, items: Iterable[int]) -> FloatArray:
+        """Probability that each item is clicked if it is looked at, given the items above it."""
+        shown = rows("items", items, self.n_items, ProblemError)
+        alpha = np.empty(len(shown))
+        cascade.attraction(shown, self.coverage, self._appeal, self._theta, alpha)
+        return alpha
+
+    def reward(self, items: Iterable[int]) -> float:
+        """Probability of a click: ``1 - prod (1 - alpha_i)``."""
+        return float(cascade.some_click(self.attraction(items)))
+
+    def click(self, items: Iterable[int], coins: ArrayLike) -> int | None:
+        """Position of the first item whose coin falls below its attraction, or None."""
+        alpha = self.attraction(items)
+        flips = finite("coins", coins, 1, ProblemError)
+        if len(flips) < len(alpha):
+            raise ProblemError(f"{len(flips)} coins for {len(alpha)} positions; one for each")
+        position = cascade.first_click(alpha, flips)
+        return None if position < 0 else int(position)
+
+    def best(self, k: int) -> IntArray:
+        """The greedy benchmark (section 3.2): at each position the item that attracts most, given those above."""
+        items = np.empty(whole("k", k, ProblemError, low=1, high=self.n_items), dtype=np.int64)
+        cascade.greedy_list(self.coverage, self._appeal, self._theta, items)
+        return items
+
+    def optimum(self, k: int) -> IntArray:
+        """The list with the highest expected reward, by trying all of them; the first one of equals.
+
+        Refuses problems with more than two million lists.
+        """
+        k = whole("k", k, ProblemError, low=1, high=self.n_items)
+        count = math.perm(self.n_items, k)
+        if count > _LARGEST_SEARCH:
+            raise ProblemError(
+                f"{k} of {self.n_items} items make {count:,} lists; trying all is offered up to {_LARGEST_SEARCH:,}. "
+                "Use best(k), or fewer items"
+            )
+        every = itertools.chain.from_iterable(itertools.permutations(range(self.n_items), k))
+        lists = np.fromiter(every, dtype=np.int64, count=count * k).reshape(count, k)
+        left = np.ones((count, len(self._theta)))
+        none = np.ones(count)
+        for position in range(k):
+            x = self.coverage[lists[:, position]]
+            alpha = self._appeal[lists[:, position]] + (left * x) @ self._theta
+            none *= 1.0 - np.clip(alpha, 0.0, 1.0)
+            left *= 1.0 - x
+        best: IntArray = lists[np.argmin(none)]
+        return best
+
+    def eta(self, k: int) -> float:
+        """What share of the optimum the greedy list earns at least (section 3.2).
+
+        ``(1 - 1/e) max(1/K, 1 - (K - 1)/2 alpha_max)``, with the highest attraction an item can have.
+        """
+        k = whole("k", k, ProblemError, low=1)
+        highest = float(np.clip(self._appeal + self.coverage @ self._theta, 0.0, 1.0).max())
+        return (1 - 1 / math.e) * max(1 / k, 1 - (k - 1) / 2 * highest)
+
+
+class Bound(NamedTuple):
+    """Theorem 1: the exploration it asks for, and the scaled regret it then promises."""
+
+    gamma: float
+    regret: float
+
+
+def theorem_bound(n: int, k: int, m: int, d: int, norm: float = 1.0) -> Bound:
+    """Theorem 1 for ``n`` steps, ``k`` positions, ``m`` features, ``d`` topics and preferences of length ``norm``.
+
+    >>> theorem_bound(n=50_000, k=10, m=10, d=20)
+    Bound(gamma=18.69..., regret=638681.68...)
+    """
+    n = whole("n", n, ProblemError, low=1)
+    k = whole("k", k, ProblemError, low=1)
+    columns = whole("m", m, ProblemError, low=0) + whole("d", d, ProblemError, low=0)
+    if not columns:
+        raise ProblemError("m + d must be at least 1")
+    norm = number("norm", norm, ProblemError, low=0.0, high=1.0)
+    log = math.log(1 + n * k / columns)
+    gamma = math.sqrt(columns * log + 2 * math.log(n)) + norm
+    return Bound(gamma, 2 * gamma * math.sqrt(2 * n * k * columns * log) + 1)
+
+
+def check_environment(environment: Environment, k: int = 3, trials: int = 20_000) -> None:
+    """Raise :class:`ContractError` with everything this environment gets wrong, in words; or return.
+
+    Among them: clicks must happen as often as ``reward`` says, within five standard errors over ``trials`` lists.
+    """
+    broken: list[str] = []
+    try:
+        _check_environment(environment, k, trials, broken)
+    except Exception as problem:
+        broken.append(f"raised {type(problem).__name__}: {problem}")
+    if broken:
+        name = type(environment).__name__
+        raise ContractError(f"{name} breaks the environment contract:\n- " + "\n- ".join(broken))
+
+
+def _check_environment(environment: Environment, k: int, trials: int, broken: list[str]) -> None:
+    n = environment.n_items
+    rng = np.random.default_rng(5)
+    best = np.asarray(environment.best(k))
+    if best.shape != (k,) or len(set(best.tolist())) < k or best.min() < 0 or best.max() >= n:
+        broken.append(f"best({k}) must be {k} different rows from 0 to {n - 1}, got {best.tolist()}")
+        return
+    for items in (best, rng.permutation(n)[:k]):
+        reward = environment.reward(items)
+        if not (np.isfinite(reward) and reward == environment.reward(items)):
+            broken.append(f"reward({items.tolist()}) must be one finite number each time, got {reward}")
+            continue
+        coins = rng.random((trials, k))
+        clicks = [environment.click(items, row) for row in coins]
+        if clicks[:100] != [environment.click(items, row) for row in coins[:100]]:
+            broken.append(f"click({items.tolist()}, coins) must depend on the coins alone")
+        strange = [c for c in clicks if c is not None and not (isinstance(c, int) and 0 <= c < k)]
+        if strange:
+            broken.append(f"click must be None or a position from 0 to {k - 1}, got {strange[0]!r}")
+        rate = np.mean([c is not None for c in clicks])
+        if abs(rate - reward) > 5 * math.sqrt(max(reward * (1 - reward), 1 / trials) / trials):
+            broken.append(f"reward({items.tolist()}) is {reward:.4f}, and {rate:.4f} of {trials} lists were clicked")

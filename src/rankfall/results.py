@@ -1,0 +1,58 @@
+"""What a simulation leaves behind: single runs, and tables of many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rankfall.arrays import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One policy, one user, one repeat.
+
+    Attributes
+    ----------
+    steps : (n,) the checkpoints, in lists shown.
+    regret : (n,) cumulative expected regret: what the best list would have earned, less what was shown.
+    clicks : (n,) cumulative lists that were really clicked.
+    best : expected reward of the best list, the most that can be earned in one step.
+    """
+
+    steps: IntArray
+    regret: FloatArray
+    clicks: IntArray
+    best: float
+
+    def frame(self, **labels: object) -> pl.DataFrame:
+        """One row for each checkpoint, with these labels as further columns."""
+        import polars as pl
+
+        columns = {"step": self.steps, "regret": self.regret, "clicks": self.clicks}
+        return pl.DataFrame(columns).select(
+            *[pl.lit(value).alias(name) for name, value in labels.items()],
+            pl.all(),
+            pl.lit(self.best).alias("best"),
+        )
+
+
+def summary(frame: pl.DataFrame, by: Iterable[str] = ("policy", "step")) -> pl.DataFrame:
+    """Mean regret and click rate over runs, with standard errors; in the order policies first appear.
+
+    Standard errors are missing where there is a single run.
+    """
+    import polars as pl
+
+    rate = pl.col("clicks") / pl.col("step")
+    return frame.group_by(list(by), maintain_order=True).agg(
+        pl.len().alias("runs"),
+        pl.col("regret").mean(),
+        (pl.col("regret").std() / pl.len().sqrt()).alias("regret_error"),
+        rate.mean().alias("click_rate"),
+        (rate.std() / pl.len().sqrt()).alias("click_rate_error"),
+    )
