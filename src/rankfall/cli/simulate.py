@@ -1,0 +1,175 @@
+"""``rankfall simulate``: compare policies on a generated catalog."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import numpy as np
+import polars as pl
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from rankfall import plots
+from rankfall.datasets import Generated, generate
+from rankfall.environment import CascadeUser
+from rankfall.errors import FileError, ProblemError
+from rankfall.files import replacing
+from rankfall.policies import POLICIES
+from rankfall.results import summary
+from rankfall.simulation import simulate
+
+
+class _Names(click.ParamType[tuple[str, ...]]):
+    """Policy names with commas between."""
+
+    name = "names"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        if isinstance(value, tuple):
+            return value
+        names = tuple(dict.fromkeys(name.strip() for name in str(value).split(",") if name.strip()))
+        unknown = [name for name in names if name not in POLICIES]
+        if unknown or not names:
+            self.fail(
+                f"no policy {unknown[0] if unknown else value!r}; choose from {', '.join(POLICIES)}",
+                param,
+                ctx,
+            )
+        return names
+
+
+class _Rate(ProgressColumn):
+    """Steps per second so far."""
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text(f"{speed:,.0f} steps/s" if speed else "", style="progress.data.speed")
+
+
+@click.command(name="simulate", help="Compare policies on a generated catalog: regret plot, table and numbers.")
+@click.option(
+    "--policies",
+    type=_Names(),
+    default=",".join(POLICIES),
+    help="Names, with commas between.  [default: all]",
+)
+@click.option("--items", type=click.IntRange(2), default=200, show_default=True, help="Items in the catalog.")
+@click.option("--topics", type=click.IntRange(0), default=10, show_default=True, help="Topics items may cover.")
+@click.option("--features", type=click.IntRange(0), default=5, show_default=True, help="Relevance features of an item.")
+@click.option("--k", type=click.IntRange(1), default=10, show_default=True, help="Positions in a list.")
+@click.option("--steps", type=click.IntRange(1), default=5000, show_default=True, help="Lists shown to each user.")
+@click.option(
+    "--repeats", type=click.IntRange(1), default=10, show_default=True, help="Users, each with its own taste."
+)
+@click.option(
+    "--tradeoff",
+    type=click.FloatRange(0, 1),
+    default=0.5,
+    show_default=True,
+    help="1: relevance, 0: diversity.",
+)
+@click.option("--gamma", type=click.FloatRange(0), default=1.0, show_default=True, help="Exploration.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="The same seed gives the same result.",
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), default=Path("out/simulate"), show_default=True
+)
+def command(
+    policies: tuple[str, ...],
+    items: int,
+    topics: int,
+    features: int,
+    k: int,
+    steps: int,
+    repeats: int,
+    tradeoff: float,
+    gamma: float,
+    seed: int,
+    out: Path,
+) -> None:
+    """Run the comparison and say where the files are."""
+    if k > items:
+        raise ProblemError(f"--k is {k} and there are {items} --items; a list cannot be longer than the catalog")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise FileError(f"cannot make the folder {out}: {problem.strerror}") from problem
+    world = generate(items, topics, features, users=repeats, seed=seed)
+    runs = _compare(world, policies, k, steps, tradeoff, gamma, seed)
+    numbers = out / "runs.parquet"
+    with replacing(numbers) as temporary:
+        runs.write_parquet(temporary)
+    table = summary(runs)
+    figure = plots.regret(table, title=f"{items} items, {topics} topics, K={k}, tradeoff {tradeoff:g}")
+    written = [*plots.save(figure, out / "regret"), numbers]
+    console = Console()
+    console.print(_final(table.filter(pl.col("step") == steps)))
+    console.print("Look at:")
+    for path in written:
+        console.print(f"  {path}", highlight=False, soft_wrap=True)
+
+
+def _compare(
+    world: Generated, policies: tuple[str, ...], k: int, steps: int, tradeoff: float, gamma: float, seed: int
+) -> pl.DataFrame:
+    """Every policy on every user, with common random numbers."""
+    frames = []
+    catalog, repeats = world.catalog, len(world.theta)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        _Rate(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("simulating", total=len(policies) * repeats * steps)
+        for name in policies:
+            for repeat in range(repeats):
+                bar.update(task, description=f"{name} on user {repeat + 1} of {repeats}")
+                user = CascadeUser(
+                    catalog.coverage, catalog.relevance, world.theta[repeat], world.beta[repeat], tradeoff
+                )
+                run = simulate(
+                    POLICIES[name](catalog, gamma=gamma),
+                    user,
+                    steps,
+                    k,
+                    seed=np.random.SeedSequence(seed, spawn_key=(repeat,)),
+                    progress=lambda n: bar.advance(task, n),
+                )
+                frames.append(run.frame(policy=name, user=repeat))
+        bar.update(task, description="simulated")
+    return pl.concat(frames)
+
+
+def _final(last: pl.DataFrame) -> Table:
+    """The table at the end, best policy first."""
+    table = Table(title=f"After {last['step'][0]:,} steps, mean of {last['runs'][0]} users ± standard error")
+    for heading in ("policy", "regret", "lists clicked"):
+        table.add_column(heading, justify="left" if heading == "policy" else "right")
+    for row in last.sort("regret").iter_rows(named=True):
+        regret = f"{row['regret']:.1f} ± {_or_unknown(row['regret_error'], '.1f')}"
+        clicked = f"{row['click_rate']:.1%} ± {_or_unknown(row['click_rate_error'], '.1%')}"
+        table.add_row(row["policy"], regret, clicked)
+    return table
+
+
+def _or_unknown(value: float | None, form: str) -> str:
+    return "?" if value is None else format(value, form)

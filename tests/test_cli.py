@@ -1,0 +1,93 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+
+from rankfall import POLICIES, __version__
+from rankfall.cli import COMMANDS, app
+
+SMALL = ["--items", "20", "--topics", "3", "--features", "2", "--k", "3", "--steps", "60", "--repeats", "2"]
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def test_simulate_writes_what_it_names(tmp_path: Path) -> None:
+    result = call("simulate", *SMALL, "--out", str(tmp_path / "new" / "folder"))
+    assert result.exit_code == 0, result.output
+    for name in ("regret.png", "regret.svg", "runs.parquet"):
+        assert (tmp_path / "new" / "folder" / name).stat().st_size > 0
+        assert name in result.output
+    for policy in POLICIES:
+        assert policy in result.output
+    runs = pl.read_parquet(tmp_path / "new" / "folder" / "runs.parquet")
+    assert runs.columns == ["policy", "user", "step", "regret", "clicks", "best"]
+    assert runs.group_by("policy", "user").len().height == 5 * 2
+    assert runs["step"].max() == 60
+
+
+def test_simulate_is_reproducible(tmp_path: Path) -> None:
+    frames = []
+    for seed in ("4", "4", "5"):
+        call("simulate", *SMALL, "--seed", seed, "--policies", "CascadeLSB,CascadeHybrid", "--out", str(tmp_path))
+        frames.append(pl.read_parquet(tmp_path / "runs.parquet"))
+    assert frames[0].equals(frames[1])
+    assert not frames[0].equals(frames[2])
+    assert frames[0]["policy"].unique().sort().to_list() == ["CascadeHybrid", "CascadeLSB"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--policies", "CascadeHybird"], "no policy 'CascadeHybird'; choose from CascadeHybrid,"),
+        (["--policies", ","], "choose from CascadeHybrid,"),
+        (["--k", "21"], "--k is 21 and there are 20 --items"),
+        (["--tradeoff", "1.5"], "1.5 is not in the range 0<=x<=1"),
+        (["--gamma", "nan"], "gamma must be a number in [0, inf], got nan"),
+        (["--topics", "0", "--features", "0"], "topics and features are both 0"),
+        (["--topics", "0", "--policies", "CascadeLSB"], "CascadeLSB needs topics"),
+        (["--out", "/dev/null/x"], "cannot make the folder /dev/null/x"),
+    ],
+)
+def test_simulate_says_what_is_wrong(tmp_path: Path, options: list[str], said: str) -> None:
+    result = call("simulate", *SMALL, "--out", str(tmp_path), *options)
+    assert result.exit_code != 0
+    assert said in result.output
+    assert "Traceback" not in result.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_command_is_listed_with_its_help() -> None:
+    listing = call("--help").output
+    for name, line in COMMANDS.items():
+        assert name in listing
+        assert line in listing
+        command = app.get_command(click.Context(app), name)
+        assert isinstance(command, click.Command)
+        assert call(name, "--help").exit_code == 0
+
+
+def test_an_unknown_command_names_the_known_ones() -> None:
+    result = call("frobnicate")
+    assert result.exit_code == 2
+    assert "there is no command 'frobnicate'; there is: simulate" in result.output
+
+
+def test_installed_and_as_a_module() -> None:
+    for command in (["-m", "rankfall"], ["-c", "import rankfall.cli; rankfall.cli.main()"]):
+        done = subprocess.run([sys.executable, *command, "--version"], capture_output=True, text=True, check=True)
+        assert done.stdout == f"rankfall, version {__version__}\n"
+    wrong = subprocess.run([sys.executable, "-m", "rankfall", "simulate", "--k", "0"], capture_output=True, text=True)
+    assert wrong.returncode == 2
+    assert "Traceback" not in wrong.stderr
+
+
+def test_help_needs_none_of_the_heavy_imports() -> None:
+    look = "import sys, rankfall.cli; print({'numba', 'polars', 'matplotlib', 'scipy', 'numpy'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
