@@ -1,0 +1,69 @@
+"""What users may rely on, no more and no less."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import rankfall
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_public_surface() -> None:
+    assert sorted(rankfall.__all__) == [
+        "Bound",
+        "CascadeHybrid",
+        "CascadeLSB",
+        "CascadeLSBFull",
+        "CascadeLinUCB",
+        "CascadeLinUCBFull",
+        "CascadeUser",
+        "Catalog",
+        "CatalogError",
+        "ContractError",
+        "Environment",
+        "Explanation",
+        "FeedbackError",
+        "FileError",
+        "LinearPolicy",
+        "POLICIES",
+        "Policy",
+        "ProblemError",
+        "RankError",
+        "RankfallError",
+        "Ranking",
+        "Recipe",
+        "Run",
+        "__version__",
+        "check_environment",
+        "check_policy",
+        "generate",
+        "load",
+        "simulate",
+        "theorem_bound",
+    ]
+    assert dir(rankfall) == sorted(rankfall.__all__)
+    for name in rankfall.__all__:
+        assert getattr(rankfall, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        rankfall.nonsense  # noqa: B018
+
+
+def test_every_error_has_one_root() -> None:
+    errors = [getattr(rankfall, name) for name in rankfall.__all__ if name.endswith("Error")]
+    assert all(issubclass(error, rankfall.RankfallError) for error in errors)
+
+
+def test_version_and_changelog_agree() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == rankfall.__version__
+    assert f"## {rankfall.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"version: {rankfall.__version__}" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_constraints_hold_versions_and_no_addresses() -> None:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pins = [line for line in lines if line and not line.startswith("#")]
+    assert pins
+    assert all("==" in line and "/" not in line and "@" not in line for line in pins)
