@@ -80,6 +80,8 @@ class CascadeUser:
         ):
             if len(weights) != block.shape[1]:
                 raise ProblemError(f"{name} has {len(weights)} entries for {block.shape[1]} columns")
+        if not len(self.coverage):
+            raise ProblemError("coverage has no rows; a user needs at least one item to look at")
         if self.coverage.size and not (self.coverage.min() >= 0 and self.coverage.max() <= 1):
             raise ProblemError("coverage must lie in [0, 1]")
         self._appeal: FloatArray = frozen(self.tradeoff * (self.relevance @ self.beta))
@@ -214,7 +216,11 @@ def _check_environment(environment: Environment, k: int, trials: int, broken: li
         clicks = [environment.click(items, row) for row in coins]
         if clicks[:100] != [environment.click(items, row) for row in coins[:100]]:
             broken.append(f"click({items.tolist()}, coins) must depend on the coins alone")
-        strange = [c for c in clicks if c is not None and not (isinstance(c, int) and 0 <= c < k)]
+        strange = [
+            c
+            for c in clicks
+            if c is not None and (isinstance(c, bool) or not (isinstance(c, int | np.integer) and 0 <= c < k))
+        ]
         if strange:
             broken.append(f"click must be None or a position from 0 to {k - 1}, got {strange[0]!r}")
         rate = np.mean([c is not None for c in clicks])
