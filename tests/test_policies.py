@@ -223,6 +223,18 @@ def test_a_catalog_without_the_columns_a_policy_needs() -> None:
         CascadeLSB([[0.5]])  # type: ignore[arg-type]
 
 
+def test_features_too_large_for_double_precision_are_refused() -> None:
+    times = Catalog(relevance=[[1.6e9, 1.0], [1.5e9, 2.0]])
+    with pytest.raises(CatalogError, match=r"relevance is 1.6e\+09 at row 0, feature 0; scale features"):
+        CascadeLinUCB(times)
+    growing = POLICIES["CascadeLSBFull"](Catalog(coverage=[[0.1]] * 8, relevance=[[-999.0]] * 8))
+    growing.update(growing.rank(2), 0)
+    before = snapshot(growing)
+    with pytest.raises(RankError, match="grow down the list"):
+        growing.rank(8)
+    assert snapshot(growing) == before
+
+
 def test_a_newer_catalog_keeps_what_was_learned_and_old_feedback_counts() -> None:
     policy = learned()
     shown = policy.rank(K)

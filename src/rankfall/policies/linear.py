@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rankfall.arrays import BoolArray, FloatArray, finite, number
 from rankfall.catalog import Catalog, Id
-from rankfall.errors import CatalogError, FeedbackError, FileError, ProblemError, RankfallError
+from rankfall.errors import CatalogError, FeedbackError, FileError, ProblemError, RankError, RankfallError
 from rankfall.files import replacing
 from rankfall.kernels import greedy
 from rankfall.model import Ridge
@@ -25,6 +25,7 @@ Exploration = Literal["ucb"]
 Feedback = Literal["cascade"]
 
 _FORMAT = "rankfall policy 1"
+_LARGEST = 1e6  # features beyond this ruin double precision: phi phi' swamps the identity it is added to
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,12 @@ class LinearPolicy:
 
     def _set_catalog(self, catalog: Catalog) -> None:
         self.catalog = catalog
+        if self.recipe.relevance != "absent" and np.abs(catalog.relevance).max(initial=0.0) > _LARGEST:
+            row, column = np.argwhere(np.abs(catalog.relevance) > _LARGEST)[0]
+            raise CatalogError(
+                f"relevance is {catalog.relevance[row, column]:g} at row {row}, feature {column}; "
+                f"scale features to about 1 (at most {_LARGEST:g})"
+            )
         nothing = np.empty((len(catalog), 0))
         coverage = nothing if self.recipe.coverage == "absent" else catalog.coverage
         dense = nothing if self.recipe.relevance == "absent" else catalog.relevance
@@ -169,6 +176,7 @@ class LinearPolicy:
         means, widths = np.empty(k), np.empty(k)
         weights = self._model.weights.copy()
         greedy.rank(*self._items, weights, self._model.covariance, self.gamma, allowed, items, features, means, widths)
+        _check_size(features, RankError)
         return Ranking(
             items=items,
             ids=tuple(self.catalog.ids[row] for row in items),
@@ -207,6 +215,7 @@ class LinearPolicy:
         expected = (len(ranking), len(self._diminishes))
         if features.shape != expected:
             raise FeedbackError(f"the ranking's features have shape {features.shape}; expected {expected}")
+        _check_size(features, FeedbackError)
         return features
 
     def explain(self, ranking: Ranking) -> list[Explanation]:
@@ -267,6 +276,15 @@ class LinearPolicy:
         blocks = {"header": text, "coverage": catalog.coverage, "relevance": catalog.relevance}
         with replacing(path) as temporary, temporary.open("wb") as file:
             np.savez(file, **blocks, **self._model.state())  # type: ignore[arg-type]
+
+
+def _check_size(features: FloatArray, error: type[RankfallError]) -> None:
+    largest = float(np.abs(features).max())
+    if not largest <= _LARGEST:
+        raise error(
+            f"a feature as shown is {largest:g}; diminishing columns with values below 0 grow down the list. "
+            f"Scale features down, or show fewer items (at most {_LARGEST:g})"
+        )
 
 
 def load(path: str | Path) -> LinearPolicy:
