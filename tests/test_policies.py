@@ -42,7 +42,7 @@ def learned(name: str = "CascadeHybrid", seed: int = 0, steps: int = 50) -> Line
 
 
 def snapshot(policy: LinearPolicy) -> bytes:
-    return b"".join(array.tobytes() for array in policy._model.state().values())
+    return b"".join(array.tobytes() for array in policy._model.arrays().values())
 
 
 each_policy = pytest.mark.parametrize("name", list(POLICIES))
@@ -87,13 +87,13 @@ def test_explanations_sum_to_the_score_even_after_learning_more(name: str) -> No
 @pytest.mark.parametrize("click", [0, 2, 3, None])
 def test_learns_above_the_click_and_nothing_below(name: str, click: int | None) -> None:
     policy = learned(name)
-    gram, moment = policy._model.gram.copy(), policy._model.moment.copy()
+    gram, moment = policy._model.gram.copy(), policy._model.state.moment.copy()
     ranking = policy.rank(K)
     policy.update(ranking, click)
     seen = ranking.features[: K if click is None else click + 1]
     np.testing.assert_allclose(policy._model.gram - gram, seen.T @ seen, atol=1e-9)
     gained = np.zeros_like(moment) if click is None else ranking.features[click]
-    np.testing.assert_allclose(policy._model.moment - moment, gained, atol=1e-9)
+    np.testing.assert_allclose(policy._model.state.moment - moment, gained, atol=1e-9)
 
 
 def test_of_several_clicks_the_first_counts() -> None:

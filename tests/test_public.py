@@ -41,6 +41,7 @@ def test_the_public_surface() -> None:
         "generate",
         "load",
         "simulate",
+        "simulate_many",
         "theorem_bound",
     ]
     assert dir(rankfall) == sorted(rankfall.__all__)

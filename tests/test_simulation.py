@@ -1,7 +1,23 @@
+import signal
+import subprocess
+import sys
+import time
+
 import numpy as np
 import pytest
 
-from rankfall import POLICIES, CascadeHybrid, CascadeLSB, CascadeUser, ProblemError, Ranking, generate, simulate
+from rankfall import (
+    POLICIES,
+    CascadeHybrid,
+    CascadeLSB,
+    CascadeUser,
+    ProblemError,
+    Ranking,
+    Run,
+    generate,
+    simulate,
+    simulate_many,
+)
 from rankfall.simulation import default_checkpoints, streams
 
 WORLD = generate(items=40, topics=6, features=4, users=3, seed=3)
@@ -132,3 +148,61 @@ def test_hybrid_learns_what_the_others_cannot() -> None:
         for name, recipe in POLICIES.items()
     }
     assert min(final, key=final.__getitem__) == "CascadeHybrid"
+
+
+def together(runs: list[Run]) -> bytes:
+    return b"".join(run.regret.tobytes() + run.clicks.tobytes() for run in runs)
+
+
+def test_many_runs_do_not_depend_on_the_number_of_workers() -> None:
+    users = [user(i) for i in range(3)]
+    policy = CascadeHybrid(CATALOG)
+    one, two, five = (simulate_many(policy, users, 400, 5, repeats=2, seed=6, workers=n) for n in (1, 2, 5))
+    assert len(one) == 6
+    assert together(one) == together(two) == together(five)
+    assert policy.n_updates == 0
+    alone = simulate(CascadeHybrid(CATALOG), users[2], 400, 5, seed=np.random.SeedSequence(6, spawn_key=(2, 1)))
+    assert one[5].regret.tobytes() == alone.regret.tobytes()
+    assert one[4].regret.tobytes() != alone.regret.tobytes()
+
+
+def test_many_runs_of_any_policy() -> None:
+    runs = simulate_many(Oracle(), [user(), user()], 50, 5, workers=2, checkpoints=[50])
+    assert [run.regret.tolist() for run in runs] == [[0.0], [0.0]]
+
+
+def test_many_runs_keep_checkpoints_only() -> None:
+    runs = simulate_many(CascadeLSB(CATALOG), [user()], 5000, 5, checkpoints=iter([10, 5000]))
+    assert [run.steps.tolist() for run in runs] == [[10, 5000]]
+
+
+def test_many_runs_report_progress_and_stop_at_the_first_error() -> None:
+    done: list[int] = []
+    simulate_many(CascadeLSB(CATALOG), [user()] * 4, 300, 5, progress=done.append)
+    assert sum(done) == 4 * 300
+    with pytest.raises(ProblemError, match="ranks 40 items and the user knows 1"):
+        simulate_many(CascadeLSB(CATALOG), [user(), CascadeUser([[0.5]], [[0.5]], [0.5], [0.5])], 300, 5)
+    for option in ({"workers": 0}, {"repeats": 0}, {"seed": -1}):
+        with pytest.raises(ProblemError, match="must be a whole number"):
+            simulate_many(CascadeLSB(CATALOG), [user()], 300, 5, **option)
+
+
+def test_ctrl_c_is_answered_at_once() -> None:
+    script = """
+import rankfall as rf, sys
+world = rf.generate(users=1)
+user = rf.CascadeUser(world.catalog.coverage, world.catalog.relevance, world.theta[0], world.beta[0])
+rf.simulate(rf.CascadeLSB(world.catalog), user, 5, 5)
+print("go", flush=True)
+try:
+    rf.simulate_many(rf.CascadeLSB(world.catalog), [user] * 8, 2_000_000_000, 5)
+except KeyboardInterrupt:
+    print("stopped", flush=True)
+"""
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "go\n"
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60)[0] == "stopped\n"
+    assert process.returncode == 0

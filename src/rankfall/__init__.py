@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         load,
     )
     from rankfall.results import Run
-    from rankfall.simulation import simulate
+    from rankfall.simulation import simulate, simulate_many
 
 __version__ = "0.1.0"
 
@@ -68,7 +68,7 @@ _HOME = {
         "load",
     ],
     "results": ["Run"],
-    "simulation": ["simulate"],
+    "simulation": ["simulate", "simulate_many"],
 }
 _MODULE_OF = {name: f"{__name__}.{module}" for module, names in _HOME.items() for name in names}
 

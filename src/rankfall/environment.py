@@ -86,6 +86,7 @@ class CascadeUser:
             raise ProblemError("coverage must lie in [0, 1]")
         self._appeal: FloatArray = frozen(self.tradeoff * (self.relevance @ self.beta))
         self._theta: FloatArray = frozen((1.0 - self.tradeoff) * self.theta)
+        self.compiled = cascade.user_of(self.coverage, self._appeal, self._theta)
 
     def __repr__(self) -> str:
         return f"CascadeUser({self.n_items} items, tradeoff={self.tradeoff:g})"
@@ -105,7 +106,7 @@ class CascadeUser:
         """Probability that each item is clicked if it is looked at, given the items above it."""
         shown = rows("items", items, self.n_items, ProblemError)
         alpha = np.empty(len(shown))
-        cascade.attraction(shown, self.coverage, self._appeal, self._theta, alpha)
+        cascade.attraction(shown, self.compiled, np.empty(len(self._theta)), alpha)
         return alpha
 
     def reward(self, items: Iterable[int]) -> float:
@@ -124,7 +125,7 @@ class CascadeUser:
     def best(self, k: int) -> IntArray:
         """The greedy benchmark (section 3.2): at each position the item that attracts most, given those above."""
         items = np.empty(whole("k", k, ProblemError, low=1, high=self.n_items), dtype=np.int64)
-        cascade.greedy_list(self.coverage, self._appeal, self._theta, items)
+        cascade.greedy_list(self.compiled, items)
         return items
 
     def optimum(self, k: int) -> IntArray:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from rankfall.arrays import FloatArray
-from rankfall.kernels.ridge import learn
+from rankfall.kernels.ridge import UPDATES, State, learn, new_state
 
 
 class Ridge:
@@ -22,35 +24,44 @@ class Ridge:
     array([0. , 0.4])
     """
 
-    ARRAYS = ("gram", "covariance", "moment", "weights", "counts")
-
     def __init__(self, columns: int) -> None:
-        self.gram: FloatArray = np.eye(columns)
-        self.covariance: FloatArray = np.eye(columns)
-        self.moment: FloatArray = np.zeros(columns)
-        self.weights: FloatArray = np.zeros(columns)
-        self.counts: NDArray[np.int64] = np.zeros(2, dtype=np.int64)
+        self.state: State = new_state(columns)
+        self._work: FloatArray = np.empty(columns)
+
+    @property
+    def gram(self) -> FloatArray:
+        """O = I + sum phi phi' over the items seen."""
+        return self.state.gram  # type: ignore[no-any-return]
+
+    @property
+    def covariance(self) -> FloatArray:
+        """O^-1."""
+        return self.state.covariance  # type: ignore[no-any-return]
+
+    @property
+    def weights(self) -> FloatArray:
+        """O^-1 b: theta, then beta."""
+        return self.state.weights  # type: ignore[no-any-return]
 
     @property
     def n_updates(self) -> int:
         """Lists learned from."""
-        return int(self.counts[0])
+        return int(self.state.counts[UPDATES])
 
     def learn(self, features: FloatArray, rewards: FloatArray) -> None:
-        """Take in the seen items of one list: features (n, columns), rewards (n,)."""
-        learn(self.gram, self.covariance, self.moment, self.weights, self.counts, features, rewards)
+        """Take in the items seen of one list: features (n, columns), rewards (n,)."""
+        learn(self.state, features, rewards, len(rewards), self._work)
 
-    def state(self) -> dict[str, NDArray[np.generic]]:
+    def arrays(self) -> dict[str, NDArray[Any]]:
         """Copies of all there is to know, by name."""
-        return {name: getattr(self, name).copy() for name in self.ARRAYS}
+        return {name: array.copy() for name, array in self.state._asdict().items()}
 
     @classmethod
-    def restore(cls, state: dict[str, NDArray[np.generic]]) -> Ridge:
-        """The model with exactly this state; raises ValueError where it cannot be one."""
-        columns = len(state["moment"])
-        model = cls(columns)
-        for name in cls.ARRAYS:
-            own, given = getattr(model, name), state[name]
+    def restore(cls, arrays: dict[str, NDArray[Any]]) -> Ridge:
+        """The model with exactly these arrays; raises ValueError where they cannot be one."""
+        model = cls(len(arrays["moment"]))
+        for name, own in model.state._asdict().items():
+            given = arrays[name]
             if own.shape != given.shape or own.dtype != given.dtype or not np.isfinite(given).all():
                 raise ValueError(f"{name} is {given.dtype} of shape {given.shape}, not {own.dtype} of {own.shape}")
             own[...] = given

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import copy
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from typing import TypeAlias
 
 import numpy as np
 
-from rankfall.arrays import IntArray, whole
-from rankfall.environment import Environment
-from rankfall.errors import ProblemError
+from rankfall.arrays import FloatArray, IntArray, whole
+from rankfall.environment import CascadeUser, Environment
+from rankfall.errors import ProblemError, RankError
+from rankfall.kernels.episode import episode
+from rankfall.policies.linear import LARGEST, LinearPolicy, check_size
 from rankfall.policies.ranking import Policy
 from rankfall.results import Run
 
-_CHUNK = 1024  # steps whose coins are drawn at once; any size gives the same coins
+Seed: TypeAlias = int | np.random.SeedSequence
+Progress: TypeAlias = Callable[[int], None]
+"""Called now and then with the number of steps done since the last call."""
+
+Play: TypeAlias = Callable[[FloatArray, float], tuple[float, int]]
+"""Takes the coins (n, k) of n steps and the regret so far; gives the regret after them and the lists clicked."""
+
+_PATIENCE = 0.05  # seconds between two calls of progress, about; also how soon Ctrl-C is heard
 
 
 def default_checkpoints(steps: int, count: int = 100) -> IntArray:
@@ -29,9 +44,9 @@ def simulate(
     user: Environment,
     steps: int,
     k: int,
-    seed: int | np.random.SeedSequence = 0,
+    seed: Seed = 0,
     checkpoints: Iterable[int] | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Run:
     """Show ``steps`` lists of ``k`` items to the user, learn from each answer, and keep count.
 
@@ -40,7 +55,7 @@ def simulate(
 
     Parameters
     ----------
-    seed : also a ``SeedSequence``, from which independent streams for coins and policy are spawned.
+    seed : also a ``SeedSequence``; coins and policy get independent streams of it.
     checkpoints : steps at which regret and clicks are recorded; by default a hundred, evenly spaced.
     progress : called now and then with the number of steps done since the last call.
     """
@@ -53,26 +68,113 @@ def simulate(
     marks = default_checkpoints(steps) if checkpoints is None else _marks(checkpoints, steps)
     coin_rng, policy_rng = streams(seed)
     best = user.reward(user.best(k))
-    regret, clicks = 0.0, 0
+    if type(policy) is LinearPolicy and type(user) is CascadeUser:  # not a subclass, which may differ
+        play = _compiled(policy, user, k, best)
+    else:
+        play = _stepwise(policy, user, k, best, policy_rng)
+    regret, clicks, step, chunk = 0.0, 0, 0, 16
     regrets, click_counts = np.empty(len(marks)), np.empty(len(marks), dtype=np.int64)
-    step = 0
-    for mark_index, mark in enumerate(marks):
+    for index, mark in enumerate(marks):
         while step < mark:
-            n = min(_CHUNK, mark - step)
-            for coins in coin_rng.random((n, k)):
-                ranking = policy.rank(k, rng=policy_rng)
-                click = user.click(ranking.items, coins)
-                policy.update(ranking, click)
-                regret += best - user.reward(ranking.items)
-                clicks += click is not None
+            n = min(chunk, int(mark) - step)
+            began = time.perf_counter()
+            regret, clicked = play(coin_rng.random((n, k)), regret)
+            if n == chunk:  # coins come in one stream, so the size of a chunk changes nothing but the pace
+                took = time.perf_counter() - began
+                chunk = (
+                    min(4096, 2 * chunk) if took < _PATIENCE / 2 else max(1, chunk // 2) if took > _PATIENCE else chunk
+                )
+            clicks += clicked
             step += n
             if progress is not None:
                 progress(n)
-        regrets[mark_index], click_counts[mark_index] = regret, clicks
+        regrets[index], click_counts[index] = regret, clicks
     return Run(marks, regrets, click_counts, best)
 
 
-def streams(seed: int | np.random.SeedSequence) -> tuple[np.random.Generator, np.random.Generator]:
+def _stepwise(policy: Policy, user: Environment, k: int, best: float, rng: np.random.Generator) -> Play:
+    """The interaction in its plain form, for any policy and any environment."""
+
+    def play(coins: FloatArray, regret: float) -> tuple[float, int]:
+        clicked = 0
+        for flips in coins:
+            ranking = policy.rank(k, rng=rng)
+            click = user.click(ranking.items, flips)
+            policy.update(ranking, click)
+            regret += best - user.reward(ranking.items)
+            clicked += click is not None
+        return regret, clicked
+
+    return play
+
+
+def _compiled(policy: LinearPolicy, user: CascadeUser, k: int, best: float) -> Play:
+    """The same interaction as one compiled loop, to the bit; it runs without the interpreter."""
+
+    def play(coins: FloatArray, regret: float) -> tuple[float, int]:
+        regret, clicked, largest = episode(
+            *policy.compiled(k), policy.pruning, LARGEST, user.compiled, coins, best, regret
+        )
+        check_size(largest, RankError)
+        return regret, clicked
+
+    return play
+
+
+def simulate_many(
+    policy: Policy,
+    users: Sequence[Environment],
+    steps: int,
+    k: int,
+    *,
+    repeats: int = 1,
+    seed: int = 0,
+    checkpoints: Iterable[int] | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> list[Run]:
+    """Simulate every user ``repeats`` times, each time with a fresh copy of ``policy``, on all cores.
+
+    Runs come back in order: user by user, repeat by repeat. Run (u, r) depends on ``seed``, u and r only: not on the
+    number of workers, and not on the policy, so that policies simulated with the same seed can be compared run by run.
+    Compiled policies run side by side in threads; policies in plain Python gain nothing from more than one.
+
+    Parameters
+    ----------
+    policy : copied for each run; stays as it is.
+    workers : threads; by default one for each core.
+    progress : as in :func:`simulate`; called from the threads, one at a time.
+    """
+    repeats = whole("repeats", repeats, ProblemError, low=1)
+    seed = whole("seed", seed, ProblemError, low=0)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    threads = cores if workers is None else whole("workers", workers, ProblemError, low=1)
+    marks = None if checkpoints is None else list(checkpoints)
+    stopped, lock = threading.Event(), threading.Lock()
+
+    def tick(n: int) -> None:
+        if stopped.is_set():
+            raise KeyboardInterrupt
+        if progress is not None:
+            with lock:
+                progress(n)
+
+    def one(u: int, r: int) -> Run:
+        sequence = np.random.SeedSequence(seed, spawn_key=(u, r))
+        return simulate(copy.deepcopy(policy), users[u], steps, k, sequence, marks, tick)
+
+    with ThreadPoolExecutor(threads) as pool:
+        futures = [pool.submit(one, u, r) for u in range(len(users)) for r in range(repeats)]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+            return [future.result() for future in futures]
+        finally:
+            stopped.set()
+            for future in futures:
+                future.cancel()
+
+
+def streams(seed: Seed) -> tuple[np.random.Generator, np.random.Generator]:
     """Two independent random streams: the user's coins, and the policy's own randomness."""
     if not isinstance(seed, np.random.SeedSequence):
         seed = np.random.SeedSequence(whole("seed", seed, ProblemError, low=0))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-import numpy as np
 import polars as pl
 from rich.console import Console
 from rich.progress import (
@@ -27,7 +26,7 @@ from rankfall.errors import FileError, ProblemError
 from rankfall.files import replacing
 from rankfall.policies import POLICIES
 from rankfall.results import summary
-from rankfall.simulation import simulate
+from rankfall.simulation import simulate_many
 
 
 class _Names(click.ParamType[tuple[str, ...]]):
@@ -129,8 +128,11 @@ def _compare(
     world: Generated, policies: tuple[str, ...], k: int, steps: int, tradeoff: float, gamma: float, seed: int
 ) -> pl.DataFrame:
     """Every policy on every user, with common random numbers."""
-    frames = []
     catalog, repeats = world.catalog, len(world.theta)
+    users = [
+        CascadeUser(catalog.coverage, catalog.relevance, theta, beta, tradeoff)
+        for theta, beta in zip(world.theta, world.beta, strict=True)
+    ]
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -138,23 +140,14 @@ def _compare(
         _Rate(),
         TimeRemainingColumn(),
     )
+    frames = []
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("simulating", total=len(policies) * repeats * steps)
         for name in policies:
-            for repeat in range(repeats):
-                bar.update(task, description=f"{name} on user {repeat + 1} of {repeats}")
-                user = CascadeUser(
-                    catalog.coverage, catalog.relevance, world.theta[repeat], world.beta[repeat], tradeoff
-                )
-                run = simulate(
-                    POLICIES[name](catalog, gamma=gamma),
-                    user,
-                    steps,
-                    k,
-                    seed=np.random.SeedSequence(seed, spawn_key=(repeat,)),
-                    progress=lambda n: bar.advance(task, n),
-                )
-                frames.append(run.frame(policy=name, user=repeat))
+            bar.update(task, description=name)
+            policy = POLICIES[name](catalog, gamma=gamma)
+            runs = simulate_many(policy, users, steps, k, seed=seed, progress=lambda n: bar.advance(task, n))
+            frames += [run.frame(policy=name, user=index) for index, run in enumerate(runs)]
         bar.update(task, description="simulated")
     return pl.concat(frames)
 

@@ -1,34 +1,56 @@
 """The simulated user of section 4.1: attraction with clipping, and the cascade model's click."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from rankfall.kernels.jit import compiled, inner, leaf
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def attract(item: int, left: Any, coverage: Any, appeal: Any, theta: Any) -> float:
-    """Attraction of one item where the list so far leaves ``left`` of each topic; clipped to [0, 1] here only.
+class User(NamedTuple):
+    """What attracts a user, over L items and d topics."""
 
-    ``theta`` is already multiplied by ``1 - tradeoff``; ``appeal`` is ``tradeoff * z . beta`` of every item.
-    """
-    total: float = appeal[item]
-    for j in range(len(left)):
-        total += left[j] * coverage[item, j] * theta[j]
+    start: Any  # (L + 1) coverage by item, sparse: entries start[a] to start[a + 1]
+    topic: Any  # (nnz) the topic of each entry
+    weight: Any  # (nnz) and its coverage
+    appeal: Any  # (L) tradeoff * z . beta
+    theta: Any  # (d) (1 - tradeoff) * theta
+
+
+def user_of(coverage: Any, appeal: Any, theta: Any) -> User:
+    """Lay out coverage (L, d) for the kernels."""
+    row, column = np.nonzero(coverage)
+    start = np.searchsorted(row, np.arange(len(coverage) + 1))
+    return User(start, column, coverage[row, column], appeal, theta)
+
+
+@leaf
+def attract(item: int, user: User, left: Any) -> float:
+    """Attraction of one item where the list so far leaves ``left`` of each topic; clipped to [0, 1] here only."""
+    total = user.appeal[item]
+    for p in range(user.start[item], user.start[item + 1]):
+        j = user.topic[p]
+        total += left[j] * user.weight[p] * user.theta[j]
     return min(max(total, 0.0), 1.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def attraction(items: Any, coverage: Any, appeal: Any, theta: Any, out: Any) -> None:
-    """Attraction of each item of a list, given those above it."""
-    left = np.ones(coverage.shape[1])
+@leaf
+def cover(item: int, user: User, left: Any) -> None:
+    """Take what the item covers from ``left``."""
+    for p in range(user.start[item], user.start[item + 1]):
+        left[user.topic[p]] *= 1.0 - user.weight[p]
+
+
+@inner
+def attraction(items: Any, user: User, left: Any, out: Any) -> None:
+    """Attraction of each item of a list, given those above it; ``left`` (d) is work space."""
+    left[:] = 1.0
     for i in range(len(items)):
-        out[i] = attract(items[i], left, coverage, appeal, theta)
-        for j in range(len(left)):
-            left[j] *= 1.0 - coverage[items[i], j]
+        out[i] = attract(items[i], user, left)
+        cover(items[i], user, left)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def some_click(alpha: Any) -> float:
     """Probability of a click somewhere in the list, ``1 - prod (1 - alpha_i)`` (eq. reward, in expectation)."""
     none = 1.0
@@ -37,7 +59,7 @@ def some_click(alpha: Any) -> float:
     return 1.0 - none
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def first_click(alpha: Any, coins: Any) -> int:
     """Position of the first attractive item, or -1: the item is attractive when its coin is below alpha."""
     for i in range(len(alpha)):
@@ -46,23 +68,21 @@ def first_click(alpha: Any, coins: Any) -> int:
     return -1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def greedy_list(coverage: Any, appeal: Any, theta: Any, items: Any) -> None:
+@compiled
+def greedy_list(user: User, items: Any) -> None:
     """The greedy benchmark of section 3.2: at every position the most attractive item, ties to the lowest row."""
-    n, d = coverage.shape
-    left = np.ones(d)
+    n = len(user.appeal)
+    left = np.ones(len(user.theta))
     taken = np.zeros(n, dtype=np.bool_)
     for position in range(len(items)):
         best = -1
-        best_value = -1.0
+        highest = -1.0
         for item in range(n):
-            if taken[item]:
-                continue
-            value = attract(item, left, coverage, appeal, theta)
-            if value > best_value:
-                best_value = value
-                best = item
+            if not taken[item]:
+                value = attract(item, user, left)
+                if value > highest:
+                    highest = value
+                    best = item
         taken[best] = True
         items[position] = best
-        for j in range(d):
-            left[j] *= 1.0 - coverage[best, j]
+        cover(best, user, left)

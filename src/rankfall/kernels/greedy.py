@@ -1,127 +1,61 @@
-"""The greedy ranker (Algorithm 1, lines "Build ranked list"): one LinUCB choice for each position.
+"""The greedy ranker (Algorithm 1, lines "Build ranked list"): one LinUCB choice for each position, every item scored.
 
-An item is ``phi = [c * x, c * z]``: its coverage ``x`` is kept sparse (``start``, ``topic``, ``weight``, a CSR
-matrix) because items have few topics; its relevance ``z`` is dense. ``c`` is what the list so far leaves of each
-column: ``c_j = prod (1 - phi_b(j))`` over the items placed, for the columns that diminish, and 1 for the others.
+This is the plain form. :mod:`rankfall.kernels.shortlists` gives the same lists and looks at far fewer items.
 """
 
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from rankfall.kernels.items import Items, mean_of, place, variance_of
+from rankfall.kernels.jit import compiled
+from rankfall.kernels.ridge import State
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def score(
-    item: int,
-    start: Any,
-    topic: Any,
-    weight: Any,
-    dense: Any,
-    left: Any,
-    weights: Any,
-    covariance: Any,
-) -> tuple[float, float]:
-    """Mean ``phi . w`` and variance ``phi' P phi`` of one item, given what the list leaves (``left``, c)."""
-    d = len(weights) - dense.shape[1]
-    mean = 0.0
-    variance = 0.0
-    for p in range(start[item], start[item + 1]):
-        j = topic[p]
-        omega = left[j] * weight[p]
-        mean += omega * weights[j]
-        row = omega * covariance[j, j]
-        for q in range(start[item], p):
-            row += 2.0 * left[topic[q]] * weight[q] * covariance[j, topic[q]]
-        for q in range(dense.shape[1]):
-            row += 2.0 * left[d + q] * dense[item, q] * covariance[j, d + q]
-        variance += omega * row
-    for p in range(dense.shape[1]):
-        j = d + p
-        value = left[j] * dense[item, p]
-        mean += value * weights[j]
-        row = value * covariance[j, j]
-        for q in range(p):
-            row += 2.0 * left[d + q] * dense[item, q] * covariance[j, d + q]
-        variance += value * row
-    return mean, max(variance, 0.0)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def place(item: int, start: Any, topic: Any, weight: Any, dense: Any, diminishes: Any, left: Any, phi: Any) -> None:
-    """Write the item's features as shown to ``phi``, and take what it covers from ``left``."""
-    d = len(left) - dense.shape[1]
-    phi[:] = 0.0
-    for p in range(start[item], start[item + 1]):
-        j = topic[p]
-        phi[j] = left[j] * weight[p]
-        if diminishes[j]:
-            left[j] *= 1.0 - weight[p]
-    for p in range(dense.shape[1]):
-        j = d + p
-        phi[j] = left[j] * dense[item, p]
-        if diminishes[j]:
-            left[j] *= 1.0 - dense[item, p]
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def rank(
-    start: Any,
-    topic: Any,
-    weight: Any,
-    dense: Any,
-    diminishes: Any,
-    weights: Any,
-    covariance: Any,
-    gamma: float,
-    candidates: Any,
-    items: Any,
-    features: Any,
-    means: Any,
-    widths: Any,
-) -> None:
-    """Fill ``items``, ``features``, ``means`` and ``widths``, best position first.
+    items: Items, state: State, gamma: float, candidates: Any, out: Any, features: Any, means: Any, widths: Any
+) -> int:
+    """Fill ``out`` (rows, best first), ``features``, ``means`` and ``widths``; return how many scores it took.
 
-    ``candidates`` are rows in ascending order, so that of equal scores the lowest row wins. After a choice, only
-    the items that share a diminishing column with it are scored again: nothing else changed.
+    ``candidates`` are rows in ascending order, so that of equal scores the lowest row wins. After a choice, only the
+    items that share a diminishing column with it are scored again: nothing else changed.
     """
-    k = len(items)
     n = len(candidates)
-    columns = len(weights)
-    d = columns - dense.shape[1]
-    left = np.ones(columns)
-    mean = np.empty(n)
-    width = np.empty(n)
+    m = items.dense.shape[1]
+    left = np.ones(len(state.weights))
+    before = np.ones(len(state.weights))
+    scaled = np.empty(m)
+    mean, width = np.empty(n), np.empty(n)
     stale = np.ones(n, dtype=np.bool_)
     taken = np.zeros(n, dtype=np.bool_)
-    dense_diminishes = d < columns and diminishes[d]
-    for position in range(k):
+    scored = 0
+    for position in range(len(out)):
         best = -1
         best_score = -np.inf
         for i in range(n):
             if taken[i]:
                 continue
             if stale[i]:
-                a, s = score(candidates[i], start, topic, weight, dense, left, weights, covariance)
-                mean[i] = a
-                width[i] = np.sqrt(s)
+                mean[i] = mean_of(candidates[i], items, left, state.weights)
+                width[i] = np.sqrt(variance_of(candidates[i], items, left, state.covariance, scaled))
                 stale[i] = False
-            value = mean[i] + gamma * width[i]
-            if value > best_score:
-                best_score = value
+                scored += 1
+            score = mean[i] + gamma * width[i]
+            if score > best_score or best < 0:
+                best_score = score
                 best = i
         taken[best] = True
-        chosen = candidates[best]
-        items[position] = chosen
+        out[position] = candidates[best]
         means[position] = mean[best]
         widths[position] = width[best]
-        before = left.copy()
-        place(chosen, start, topic, weight, dense, diminishes, left, features[position])
-        for i in range(n):
-            if dense_diminishes:
-                stale[i] = True
-                continue
-            for p in range(start[candidates[i]], start[candidates[i] + 1]):
-                if left[topic[p]] != before[topic[p]]:
-                    stale[i] = True
-                    break
+        before[:] = left
+        place(candidates[best], items, left, features[position])
+        if items.relevance_diminishes:
+            stale[:] = True
+        elif items.coverage_diminishes:
+            for i in range(n):
+                for p in range(items.start[candidates[i]], items.start[candidates[i] + 1]):
+                    if left[items.topic[p]] != before[items.topic[p]]:
+                        stale[i] = True
+    return scored

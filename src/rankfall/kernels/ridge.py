@@ -5,16 +5,35 @@ The paper's block form (H, u, M, y, B of Algorithm 1) is this regression on ``ph
 Here O is ``gram``, O^-1 is ``covariance``, b is ``moment`` and w is ``weights``.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
-REFRESH_EVERY = 1000
+from rankfall.kernels.jit import compiled, inner
+
+REFRESH_EVERY = 10_000
 """Observations after which the covariance is computed afresh from the gram matrix."""
 
+UPDATES, SINCE_REFRESH, REFRESHES = 0, 1, 2
 
-@njit(cache=True, nogil=True, error_model="numpy")
+
+class State(NamedTuple):
+    """All a ridge model knows, over n columns."""
+
+    gram: Any  # (n, n) O
+    covariance: Any  # (n, n) O^-1
+    moment: Any  # (n) b
+    weights: Any  # (n) w
+    counts: Any  # (3) lists learned from, observations since the last refresh, refreshes
+
+
+def new_state(columns: int) -> State:
+    """The state before anything was seen."""
+    eye = np.eye(columns)
+    return State(eye, eye.copy(), np.zeros(columns), np.zeros(columns), np.zeros(3, dtype=np.int64))
+
+
+@compiled
 def invert(gram: Any, inverse: Any) -> None:
     """Write the inverse of a positive definite matrix, by Cholesky; exactly symmetric."""
     n = len(gram)
@@ -22,64 +41,81 @@ def invert(gram: Any, inverse: Any) -> None:
     for i in range(n):
         for j in range(i + 1):
             total = gram[i, j]
-            for l in range(j):  # noqa: E741
-                total -= lower[i, l] * lower[j, l]
+            for p in range(j):
+                total -= lower[i, p] * lower[j, p]
             lower[i, j] = np.sqrt(total) if i == j else total / lower[j, j]
-    half = np.zeros((n, n))  # half = lower^-1
+    half = np.zeros((n, n))  # lower^-1
     for j in range(n):
         half[j, j] = 1.0 / lower[j, j]
         for i in range(j + 1, n):
             total = 0.0
-            for l in range(j, i):  # noqa: E741
-                total -= lower[i, l] * half[l, j]
+            for p in range(j, i):
+                total -= lower[i, p] * half[p, j]
             half[i, j] = total / lower[i, i]
     for i in range(n):
         for j in range(i + 1):
             total = 0.0
-            for l in range(i, n):  # noqa: E741
-                total += half[l, i] * half[l, j]
+            for p in range(i, n):
+                total += half[p, i] * half[p, j]
             inverse[i, j] = total
             inverse[j, i] = total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def observe(gram: Any, covariance: Any, moment: Any, phi: Any, reward: float) -> None:
-    """One observation: O += phi phi', b += reward phi, and O^-1 by the Sherman-Morrison identity."""
+@inner
+def _shrink(covariance: Any, phi: Any, gain: Any) -> None:
+    """O^-1 after one more observation (Sherman-Morrison); ``gain`` (n) is work space."""
     n = len(phi)
-    gain = np.empty(n)  # O^-1 phi
-    spread = 1.0  # 1 + phi' O^-1 phi
+    gain[:] = 0.0
     for i in range(n):
-        total = 0.0
-        for j in range(n):
-            total += covariance[i, j] * phi[j]
-        gain[i] = total
-        spread += phi[i] * total
+        value = phi[i]
+        if value != 0.0:
+            row = covariance[i]
+            for j in range(n):
+                gain[j] += value * row[j]
+    spread = 1.0
+    for i in range(n):
+        spread += phi[i] * gain[i]
     scale = 1.0 / np.sqrt(spread)
     for i in range(n):
         gain[i] *= scale
     for i in range(n):
+        value = gain[i]
+        row = covariance[i]
         for j in range(n):
-            gram[i, j] += phi[i] * phi[j]
-            covariance[i, j] -= gain[i] * gain[j]
-        moment[i] += reward * phi[i]
+            row[j] -= value * gain[j]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def learn(gram: Any, covariance: Any, moment: Any, weights: Any, counts: Any, features: Any, rewards: Any) -> None:
-    """Learn from one list: row i of ``features`` was seen and earned ``rewards[i]``.
+@inner
+def learn(state: State, features: Any, rewards: Any, seen: int, gain: Any) -> None:
+    """Learn from one list: its first ``seen`` rows of features were looked at, and earned ``rewards``.
 
-    ``counts`` holds the lists learned from, and the observations since the last refresh.
+    ``gain`` (n) is work space.
     """
-    for i in range(len(rewards)):
-        observe(gram, covariance, moment, features[i], rewards[i])
-    counts[0] += 1
-    counts[1] += len(rewards)
-    if counts[1] >= REFRESH_EVERY:
-        invert(gram, covariance)
-        counts[1] = 0
-    n = len(weights)
+    n = len(state.weights)
+    for r in range(seen):
+        phi = features[r]
+        for i in range(n):
+            value = phi[i]
+            if value != 0.0:
+                row = state.gram[i]
+                for j in range(n):
+                    row[j] += value * phi[j]
+        if rewards[r] != 0.0:
+            for j in range(n):
+                state.moment[j] += rewards[r] * phi[j]
+    state.counts[UPDATES] += 1
+    state.counts[SINCE_REFRESH] += seen
+    if state.counts[SINCE_REFRESH] >= REFRESH_EVERY:
+        invert(state.gram, state.covariance)
+        state.counts[SINCE_REFRESH] = 0
+        state.counts[REFRESHES] += 1
+    else:
+        for r in range(seen):
+            _shrink(state.covariance, features[r], gain)
+    weights = state.weights
+    weights[:] = 0.0
     for i in range(n):
-        total = 0.0
+        value = state.moment[i]
+        row = state.covariance[i]
         for j in range(n):
-            total += covariance[i, j] * moment[j]
-        weights[i] = total
+            weights[j] += value * row[j]

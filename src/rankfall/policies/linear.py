@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import threading
 import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,11 +14,14 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rankfall.arrays import BoolArray, FloatArray, finite, number
+from rankfall.arrays import FloatArray, finite, number
 from rankfall.catalog import Catalog, Id
 from rankfall.errors import CatalogError, FeedbackError, FileError, ProblemError, RankError, RankfallError
 from rankfall.files import replacing
-from rankfall.kernels import greedy
+from rankfall.kernels import greedy, shortlists
+from rankfall.kernels.items import Items, items_of
+from rankfall.kernels.ridge import State
+from rankfall.kernels.shortlists import SCORED, Groups, Shortlists, groups_of, new_shortlists
 from rankfall.model import Ridge
 from rankfall.policies.ranking import Click, Ranking, eligible, first_click
 
@@ -25,7 +30,8 @@ Exploration = Literal["ucb"]
 Feedback = Literal["cascade"]
 
 _FORMAT = "rankfall policy 1"
-_LARGEST = 1e6  # features beyond this ruin double precision: phi phi' swamps the identity it is added to
+LARGEST = 1e6
+"""Features beyond this ruin double precision: phi phi' swamps the identity it is added to."""
 
 
 @dataclass(frozen=True)
@@ -99,36 +105,31 @@ class LinearPolicy:
         if not isinstance(catalog, Catalog):
             raise CatalogError(f"catalog must be a Catalog, got {type(catalog).__name__}")
         self.recipe = recipe
-        self.gamma = number("gamma", gamma, ProblemError, low=0.0)
-        self._lineages = frozenset({catalog.lineage})
-        self._set_catalog(catalog)
-        if not len(self._diminishes):
-            raise CatalogError(f"{recipe.name} needs {self._needs()}, and {catalog!r} has none")
-        self._model = Ridge(len(self._diminishes))
-
-    def _set_catalog(self, catalog: Catalog) -> None:
         self.catalog = catalog
-        if self.recipe.relevance != "absent" and np.abs(catalog.relevance).max(initial=0.0) > _LARGEST:
-            row, column = np.argwhere(np.abs(catalog.relevance) > _LARGEST)[0]
-            raise CatalogError(
-                f"relevance is {catalog.relevance[row, column]:g} at row {row}, feature {column}; "
-                f"scale features to about 1 (at most {_LARGEST:g})"
-            )
-        nothing = np.empty((len(catalog), 0))
-        coverage = nothing if self.recipe.coverage == "absent" else catalog.coverage
-        dense = nothing if self.recipe.relevance == "absent" else catalog.relevance
-        row, column = np.nonzero(coverage)
-        start = np.searchsorted(row, np.arange(len(catalog) + 1))
-        self._n_topics = coverage.shape[1]
-        self._diminishes: BoolArray = np.repeat(
-            [self.recipe.coverage == "diminishing", self.recipe.relevance == "diminishing"],
-            [coverage.shape[1], dense.shape[1]],
-        )
-        self._items = (start, column, coverage[row, column], np.ascontiguousarray(dense), self._diminishes)
+        self.gamma = number("gamma", gamma, ProblemError, low=0.0)
+        self.pruning = True
+        self._lineages = frozenset({catalog.lineage})
+        self._items = _layout(catalog, recipe)
+        self._groups: Groups | None = None
+        self._n_topics = 0 if recipe.coverage == "absent" else catalog.n_topics
+        columns = self._n_topics + self._items.dense.shape[1]
+        if not columns:
+            blocks = {"topics": recipe.coverage, "relevance features": recipe.relevance}
+            needs = " or ".join(name for name, block in blocks.items() if block != "absent")
+            raise CatalogError(f"{recipe.name} needs {needs}, and {catalog!r} has none")
+        self._model = Ridge(columns)
+        self._shortlists: Shortlists | None = None
+        self._scored = 0
+        self._lock = threading.Lock()
 
-    def _needs(self) -> str:
-        blocks = {"topics": self.recipe.coverage, "relevance features": self.recipe.relevance}
-        return " or ".join(name for name, block in blocks.items() if block != "absent")
+    def __deepcopy__(self, memo: dict[int, Any]) -> LinearPolicy:
+        """A policy that learns on its own from here; what cannot change is shared."""
+        twin = copy.copy(self)
+        twin._model = Ridge.restore(self._model.arrays())
+        twin._shortlists = None
+        twin._lock = threading.Lock()
+        memo[id(self)] = twin
+        return twin
 
     def __repr__(self) -> str:
         return f"{self.recipe.name}({self.catalog!r}, gamma={self.gamma:g}, {self.n_updates} updates)"
@@ -172,11 +173,17 @@ class LinearPolicy:
         """
         k, allowed = eligible(k, self.n_items, candidates, exclude)
         items = np.empty(k, dtype=np.int64)
-        features = np.empty((k, len(self._diminishes)))
+        features = np.empty((k, len(self._model.weights)))
         means, widths = np.empty(k), np.empty(k)
-        weights = self._model.weights.copy()
-        greedy.rank(*self._items, weights, self._model.covariance, self.gamma, allowed, items, features, means, widths)
-        _check_size(features, RankError)
+        with self._lock:
+            weights = self._model.weights.copy()
+            if self.pruning and len(allowed) == self.n_items:
+                shortlists.rank(*self.compiled(k), items, features, means, widths)
+            else:
+                self._scored += greedy.rank(
+                    self._items, self._model.state, self.gamma, allowed, items, features, means, widths
+                )
+        check_size(float(np.abs(features).max()), RankError)
         return Ranking(
             items=items,
             ids=tuple(self.catalog.ids[row] for row in items),
@@ -187,6 +194,20 @@ class LinearPolicy:
             weights=weights,
             space=self._space(self.catalog.lineage),
         )
+
+    def compiled(self, k: int) -> tuple[Items, State, float, Groups, Shortlists]:
+        """What the kernels take to rank ``k`` items: views of this policy, not copies."""
+        if self._groups is None:
+            self._groups = groups_of(self._items)
+        if self._shortlists is None or self._shortlists.members.shape[1] < k:
+            self._scored = self.scored
+            self._shortlists = new_shortlists(self._items, len(self._model.weights), k)
+        return self._items, self._model.state, self.gamma, self._groups, self._shortlists
+
+    @property
+    def scored(self) -> int:
+        """Items whose score was computed exactly since the policy was made, for whoever measures speed."""
+        return self._scored + (0 if self._shortlists is None else int(self._shortlists.counters[SCORED]))
 
     def update(self, ranking: Ranking, click: Click) -> None:
         """Learn from a click at a 0-based position, or from None; the ranking may be an old one.
@@ -200,7 +221,8 @@ class LinearPolicy:
         rewards = np.zeros(seen)
         if position is not None:
             rewards[position] = 1.0
-        self._model.learn(features[:seen], rewards)
+        with self._lock:
+            self._model.learn(features[:seen], rewards)
 
     def _checked(self, ranking: Ranking) -> FloatArray:
         """The ranking's features, if they mean to this policy what they meant when the list was shown."""
@@ -212,10 +234,10 @@ class LinearPolicy:
                 f"this policy has {self._space(self.catalog.lineage)}"
             )
         features = finite("the ranking's features", ranking.features, 2, FeedbackError)
-        expected = (len(ranking), len(self._diminishes))
+        expected = (len(ranking), len(self._model.weights))
         if features.shape != expected:
             raise FeedbackError(f"the ranking's features have shape {features.shape}; expected {expected}")
-        _check_size(features, FeedbackError)
+        check_size(float(np.abs(features).max()), FeedbackError)
         return features
 
     def explain(self, ranking: Ranking) -> list[Explanation]:
@@ -253,7 +275,7 @@ class LinearPolicy:
             )
         policy = LinearPolicy(catalog, self.recipe, self.gamma)
         policy._lineages = self._lineages | {catalog.lineage}
-        policy._model = Ridge.restore(self._model.state())
+        policy._model = Ridge.restore(self._model.arrays())
         return policy
 
     def save(self, path: str | Path) -> None:
@@ -275,15 +297,33 @@ class LinearPolicy:
         text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
         blocks = {"header": text, "coverage": catalog.coverage, "relevance": catalog.relevance}
         with replacing(path) as temporary, temporary.open("wb") as file:
-            np.savez(file, **blocks, **self._model.state())  # type: ignore[arg-type]
+            np.savez(file, **blocks, **self._model.arrays())  # type: ignore[arg-type]
 
 
-def _check_size(features: FloatArray, error: type[RankfallError]) -> None:
-    largest = float(np.abs(features).max())
-    if not largest <= _LARGEST:
+def _layout(catalog: Catalog, recipe: Recipe) -> Items:
+    """The columns this recipe uses, as the kernels take them."""
+    nothing = np.empty((len(catalog), 0))
+    relevance = nothing if recipe.relevance == "absent" else catalog.relevance
+    if np.abs(relevance).max(initial=0.0) > LARGEST:
+        row, column = np.argwhere(np.abs(relevance) > LARGEST)[0]
+        raise CatalogError(
+            f"relevance is {relevance[row, column]:g} at row {row}, feature {column}; "
+            f"scale features to about 1 (at most {LARGEST:g})"
+        )
+    return items_of(
+        nothing if recipe.coverage == "absent" else catalog.coverage,
+        relevance,
+        recipe.coverage == "diminishing",
+        recipe.relevance == "diminishing",
+    )
+
+
+def check_size(largest: float, error: type[RankfallError]) -> None:
+    """Refuse features that double precision cannot carry."""
+    if not largest <= LARGEST:
         raise error(
             f"a feature as shown is {largest:g}; diminishing columns with values below 0 grow down the list. "
-            f"Scale features down, or show fewer items (at most {_LARGEST:g})"
+            f"Scale features down, or show fewer items (at most {LARGEST:g})"
         )
 
 
