@@ -29,6 +29,7 @@ def test_the_public_surface() -> None:
         "LinearPolicy",
         "POLICIES",
         "Policy",
+        "Prepared",
         "ProblemError",
         "RankError",
         "RankfallError",
@@ -40,6 +41,7 @@ def test_the_public_surface() -> None:
         "check_policy",
         "generate",
         "load",
+        "prepare",
         "simulate",
         "theorem_bound",
     ]

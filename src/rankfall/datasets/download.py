@@ -10,6 +10,7 @@ import shutil
 import urllib.error
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
@@ -152,7 +153,7 @@ def _wrong(part: Path, md5: str | None) -> str | None:
     try:
         with zipfile.ZipFile(part) as archive:
             damaged = archive.testzip()
-    except (zipfile.BadZipFile, EOFError) as problem:
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as problem:
         return str(problem)
     return None if damaged is None else f"{damaged} inside it does not match its checksum"
 

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import weakref
 import zipfile
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -189,31 +190,39 @@ def _folder(folder: Path, name: str) -> Ratings:
 
 def _zip(path: Path, name: str) -> Ratings:
     """The data set in a zip; the files that are needed, and no others, are unpacked to a temporary folder."""
-    folder = None
+    folder = Path(tempfile.mkdtemp(prefix="rankfall-"))
     try:
         with zipfile.ZipFile(path) as archive:
-            groups: dict[PurePosixPath, dict[str, str]] = defaultdict(dict)
-            for member in map(PurePosixPath, archive.namelist()):
-                groups[member.parent][member.name] = str(member)
-            for _, members in sorted(groups.items(), key=lambda group: len(group[0].parts)):
-                layout = _layout(members)
-                if layout is None:
-                    continue
-                folder = Path(tempfile.mkdtemp(prefix="rankfall-"))
-                for file, member in members.items():
-                    if any(re.fullmatch(wanted, file) for wanted in (*layout.files, _ALSO)):
-                        with archive.open(member) as packed, (folder / file).open("wb") as unpacked:
-                            shutil.copyfileobj(packed, unpacked, 1 << 20)
-                ratings = layout.read(folder, name)
-                weakref.finalize(ratings.source, shutil.rmtree, folder, ignore_errors=True)
-                return ratings
-            raise _nothing_in(path, archive.namelist())
-    except BaseException as problem:
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
-        if isinstance(problem, OSError | zipfile.BadZipFile | NotImplementedError | EOFError):
-            raise FileError(f"cannot unpack {path}: {problem}; expected a zip as its publisher gives it") from problem
+            layout = _unpack(archive, folder)
+            if layout is None:
+                raise _nothing_in(path, archive.namelist())
+        ratings = layout.read(folder, name)
+    except (OSError, zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError) as problem:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise FileError(f"cannot unpack {path}: {problem}; expected a zip as its publisher gives it") from problem
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
         raise
+    weakref.finalize(ratings.source, shutil.rmtree, folder, ignore_errors=True)
+    return ratings
+
+
+def _unpack(archive: zipfile.ZipFile, folder: Path) -> _Layout | None:
+    """Unpack the data set nearest to the top of the archive, a block at a time; which layout it has."""
+    places: dict[PurePosixPath, dict[str, str]] = defaultdict(dict)
+    for member in archive.namelist():
+        path = PurePosixPath(member)
+        places[path.parent][path.name] = member
+    for _, members in sorted(places.items(), key=lambda place: (len(place[0].parts), place[0])):
+        layout = _layout(members)
+        if layout is None:
+            continue
+        for file, member in members.items():
+            if any(re.fullmatch(wanted, file) for wanted in (*layout.files, _ALSO)):
+                with archive.open(member) as packed, (folder / file).open("wb") as unpacked:
+                    shutil.copyfileobj(packed, unpacked, 1 << 20)
+        return layout
+    return None
 
 
 def _layout(names: Iterable[str]) -> _Layout | None:

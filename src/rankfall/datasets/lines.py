@@ -1,4 +1,4 @@
-"""Text read line by line, so that an error can name the line: for small files, and to find what is wrong in large ones."""
+"""Text read line by line, so that an error can name the line: small files, and what is wrong in large ones."""
 
 from __future__ import annotations
 

@@ -76,9 +76,8 @@ class Text:
         sound = _sound(self.low, self.high)
         if self.strict:
             rest = [pl.col(name).is_not_null() for name in self.fields if name not in COLUMNS]
-            sound = pl.all_horizontal(
-                sound, *rest, *[pl.col(name).is_null() for name in columns if name not in self.fields]
-            )
+            gaps = [pl.col(name).is_null() for name in columns if name not in self.fields]
+            sound = pl.all_horizontal(sound, *rest, *gaps)
         return frame.select(*COLUMNS, sound.alias("sound"))
 
     def complain(self, problem: Exception | None) -> NoReturn:
