@@ -53,7 +53,7 @@ def list_() -> None:
 @click.argument("name")
 def info(name: str) -> None:
     """Print what is known about a data set, by name or path."""
-    console = Console(soft_wrap=True, highlight=False)
+    console = Console(soft_wrap=True, highlight=False, markup=False)
     if name in KNOWN:
         entry = known(name)
         console.print(f"{entry.name}: {entry.size}")
@@ -76,9 +76,9 @@ def get(name: str) -> None:
     entry = known(name)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
-        task = bar.add_task(name, total=None)
-        path = download(name, progress=lambda there, total: bar.update(task, completed=there, total=total))
-    console = Console(soft_wrap=True, highlight=False)
+        task = bar.add_task(name, total=None, visible=False)
+        path = download(name, progress=lambda n, total: bar.update(task, completed=n, total=total, visible=True))
+    console = Console(soft_wrap=True, highlight=False, markup=False)
     console.print(f"{name} is at {path}")
     console.print(f"Terms: {entry.terms}")
 

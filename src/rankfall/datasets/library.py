@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import tempfile
 import weakref
@@ -12,6 +11,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
@@ -80,7 +80,7 @@ KNOWN = {
 
 @dataclass(frozen=True)
 class _Layout:
-    """Files that make a data set, and who reads them."""
+    """Files that make a data set, as patterns, and who reads them."""
 
     title: str
     files: tuple[str, ...]
@@ -88,10 +88,10 @@ class _Layout:
 
     def fits(self, names: Iterable[str]) -> bool:
         there = list(names)
-        return all(any(re.fullmatch(file, name) for name in there) for file in self.files)
+        return all(any(fnmatchcase(name, file) for name in there) for file in self.files)
 
     def __str__(self) -> str:
-        return f"{' + '.join(file.replace(chr(92), '') for file in self.files)} ({self.title})"
+        return f"{' + '.join(self.files)} ({self.title})"
 
 
 def _pair(folder: Path, name: str, kind: str) -> Ratings:
@@ -99,23 +99,23 @@ def _pair(folder: Path, name: str, kind: str) -> Ratings:
 
 
 _LAYOUTS = (
-    _Layout("MovieLens 100K", (r"u\.data", r"u\.item"), movielens.tabbed),
-    _Layout("MovieLens 1M, 10M", (r"ratings\.dat", r"movies\.dat"), movielens.colons),
-    _Layout("MovieLens 20M and later", (r"ratings\.csv", r"movies\.csv"), movielens.commas),
+    _Layout("MovieLens 100K", ("u.data", "u.item"), movielens.tabbed),
+    _Layout("MovieLens 1M, 10M", ("ratings.dat", "movies.dat"), movielens.colons),
+    _Layout("MovieLens 20M and later", ("ratings.csv", "movies.csv"), movielens.commas),
     _Layout(
         "Yahoo! Music R2",
-        (r"train[-_]\d+\.txt", r"song-attributes\.txt", r"genre-hierarchy\.txt"),
+        ("train[-_]*.txt", "song-attributes.txt", "genre-hierarchy.txt"),
         yahoo.songs,
     ),
     *(
-        _Layout("columns user, item, rating; item, topics", (rf"ratings\.{kind}", rf"items\.{kind}"), read)
+        _Layout("columns user, item, rating; item, topics", (f"ratings.{kind}", f"items.{kind}"), read)
         for kind, read in (
             ("csv", lambda folder, name: _pair(folder, name, "csv")),
             ("parquet", lambda folder, name: _pair(folder, name, "parquet")),
         )
     ),
 )
-_ALSO = r"test[-_]\d+\.txt"
+_ALSO = "test[-_]*.txt"
 
 
 def home() -> Path:
@@ -218,7 +218,7 @@ def _unpack(archive: zipfile.ZipFile, folder: Path) -> _Layout | None:
         if layout is None:
             continue
         for file, member in members.items():
-            if any(re.fullmatch(wanted, file) for wanted in (*layout.files, _ALSO)):
+            if any(fnmatchcase(file, wanted) for wanted in (*layout.files, _ALSO)):
                 with archive.open(member) as packed, (folder / file).open("wb") as unpacked:
                     shutil.copyfileobj(packed, unpacked, 1 << 20)
         return layout

@@ -35,8 +35,8 @@ def tables(
     ----------
     ratings, items : the files; ``.csv``, ``.tsv`` or ``.parquet``.
     user, item, rating : columns of ``ratings``; ``item`` is a column of ``items`` too.
-    title, topics : columns of ``items``. Topics are strings with ``|`` between names or, in Parquet, lists. Without a
-        title column, items are called by their ids.
+    title, topics : columns of ``items``. Topics are strings with ``|`` between names or, in Parquet, lists. When no
+        title is named, ``title`` is taken if there is one; otherwise items are called by their ids.
     name : what to call it; the name of the ratings file when not given.
 
     Ids are whole numbers or strings. In text, item ids are numbers if all of ``items`` are, and user ids if the first
@@ -79,8 +79,9 @@ def _text(path: Path, named: dict[str, str], item: pl.DataType) -> Text:
 
 def _items(path: Path, item: str, title: str | None, topics: str) -> pl.DataFrame:
     frame = _parquet(path, item) if path.suffix == ".parquet" else _delimited(path, item)
-    wanted = [item, topics] if title is None else [item, topics, title]
-    check_columns(path, frame.columns, wanted)
+    if title is None and "title" in frame.columns:
+        title = "title"
+    check_columns(path, frame.columns, [item, topics] if title is None else [item, topics, title])
     ids = frame[item].to_list()
     if None in ids:
         raise FileError(f"{path}, row {ids.index(None) + 1}: column {item!r} is empty; every item needs an id")

@@ -52,7 +52,8 @@ def relevance_features(F: BoolArray, rank: int) -> FloatArray:
     vectors *= np.where(vectors[np.arange(rank), largest] < 0, -1.0, 1.0)[:, None]
     z: FloatArray = vectors.T * values
     length = np.linalg.norm(z, axis=1, keepdims=True)
-    return np.where(length > negligible, z / np.maximum(length, negligible), 0.0)
+    told = length > negligible
+    return np.where(told, z / np.where(told, length, 1.0), 0.0)
 
 
 def relevance_preferences(F: BoolArray, z: FloatArray, unit: bool = False) -> FloatArray:
