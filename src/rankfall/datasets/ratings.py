@@ -70,30 +70,27 @@ class Ratings:
         return self.source.scan().drop("sound")
 
     def counts(self) -> Counts:
-        """Count users and items in one pass, and check every line on the way."""
-        frame = self.source.scan()
-        queries = [
-            _occurrences(frame, "user"),
-            _occurrences(frame, "item"),
-            frame.select((~pl.col("sound")).sum()),
-        ]
-        users, items, unsound = self._collect(queries)
-        if unsound.item():
+        """Count users, checking every line on the way, and then items.
+
+        A pass for each: one pass for both holds back lines for the slower of the two, more the longer the file is.
+        """
+        users = self._collect(_occurrences(self.source.scan(), "user", pl.col("sound").all()))
+        if not users["sound"].all():
             self.source.complain(None)
         if not users.height:
             raise FileError(f"{self.name} holds no ratings")
-        return Counts(users, items)
+        return Counts(users.drop("sound"), self._collect(_occurrences(self.scan(), "item")))
 
     def pairs(self, users: pl.Series, items: pl.Series, threshold: float) -> pl.DataFrame:
         """Columns ``user`` and ``item``: who among ``users`` rated which of ``items`` at ``threshold`` or more."""
         liked = self.scan().filter(pl.col("rating") >= threshold)
         query = liked.join(users.alias("user").to_frame().lazy(), on="user", how="semi")
         query = query.join(items.alias("item").to_frame().lazy(), on="item", how="semi")
-        return self._collect([query.select("user", "item").unique()])[0]
+        return self._collect(query.select("user", "item").unique())
 
-    def _collect(self, queries: Iterable[pl.LazyFrame]) -> list[pl.DataFrame]:
+    def _collect(self, query: pl.LazyFrame) -> pl.DataFrame:
         try:
-            return pl.collect_all(queries, engine="streaming")
+            return query.collect(engine="streaming")
         except (OSError, pl.exceptions.PolarsError) as problem:
             self.source.complain(problem)
 
@@ -111,6 +108,6 @@ def item_table(
     )
 
 
-def _occurrences(frame: pl.LazyFrame, column: str) -> pl.LazyFrame:
-    counted = frame.group_by(column).agg(pl.len().alias("ratings"))
+def _occurrences(frame: pl.LazyFrame, column: str, *more: pl.Expr) -> pl.LazyFrame:
+    counted = frame.group_by(column).agg(pl.len().alias("ratings"), *more)
     return counted.sort("ratings", column, descending=[True, False])
