@@ -101,6 +101,24 @@ def test_relevance_features(F: np.ndarray, rank: int) -> None:
         np.testing.assert_allclose(z[clear], (raw / np.maximum(norm, 1e-9))[clear], atol=1e-6)
 
 
+@pytest.mark.parametrize("shape", [(90, 150), (150, 90)])
+@pytest.mark.parametrize("true_rank", [3, 90])
+def test_relevance_features_of_larger_matrices(shape: tuple[int, int], true_rank: int) -> None:
+    rng = np.random.default_rng(8)
+    F = rng.random(shape) < 0.15
+    if true_rank == 3:
+        F = F[rng.integers(0, 3, len(F))]
+    F[:, 7] = False
+    z = equations.relevance_features(F, 5)
+    assert z.tobytes() == equations.relevance_features(F, 5).tobytes()
+    _, values, vectors = np.linalg.svd(F.astype(float))
+    raw = vectors[:5].T * np.where(values[:5] > 1e-9, values[:5], 0)
+    raw *= np.sign(vectors[np.arange(5), np.abs(vectors[:5]).argmax(axis=1)])
+    length = np.linalg.norm(raw, axis=1, keepdims=True)
+    np.testing.assert_allclose(z, np.where(length > 1e-9, raw / np.maximum(length, 1e-9), 0), atol=1e-9)
+    assert not z[7].any()
+
+
 @settings(max_examples=50)
 @given(hnp.arrays(bool, (4, 7)), hnp.arrays(float, (7, 2), elements=st.floats(-1, 1, width=16)))
 def test_beta_is_least_squares(F: np.ndarray, z: np.ndarray) -> None:
