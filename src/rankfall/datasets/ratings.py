@@ -70,16 +70,24 @@ class Ratings:
         return self.source.scan().drop("sound")
 
     def counts(self) -> Counts:
-        """Count users, checking every line on the way, and then items.
-
-        A pass for each: one pass for both holds back lines for the slower of the two, more the longer the file is.
-        """
-        users = self._collect(_occurrences(self.source.scan(), "user", pl.col("sound").all()))
+        """Count users, checking every line on the way, and then items."""
+        users = self._occurrences("user", pl.col("sound").all())
         if not users["sound"].all():
             self.source.complain(None)
         if not users.height:
             raise FileError(f"{self.name} holds no ratings")
-        return Counts(users.drop("sound"), self._collect(_occurrences(self.scan(), "item")))
+        return Counts(users.drop("sound"), self._occurrences("item"))
+
+    def _occurrences(self, column: str, *checks: pl.Expr) -> pl.DataFrame:
+        """How often each value occurs, and what the checks say of its lines.
+
+        A column and a file at a time. One pass for both columns holds back lines for the slower of the two, and where
+        values are scattered, counting holds more the longer it goes on; so memory would grow with the ratings.
+        """
+        number = pl.len().cast(pl.Int64).alias("ratings")
+        counted = [self._collect(part.scan().group_by(column).agg(number, *checks)) for part in self.source.parts()]
+        merged = pl.concat(counted).group_by(column).agg(pl.col("ratings").sum(), *checks)
+        return merged.sort("ratings", column, descending=[True, False])
 
     def pairs(self, users: pl.Series, items: pl.Series, threshold: float) -> pl.DataFrame:
         """Columns ``user`` and ``item``: who among ``users`` rated which of ``items`` at ``threshold`` or more."""
@@ -106,8 +114,3 @@ def item_table(
         {"item": ids, "title": titles, "topics": [list(dict.fromkeys(names)) for names in topics]},
         schema_overrides={"title": pl.String, "topics": pl.List(pl.String)},
     )
-
-
-def _occurrences(frame: pl.LazyFrame, column: str, *more: pl.Expr) -> pl.LazyFrame:
-    counted = frame.group_by(column).agg(pl.len().alias("ratings"), *more)
-    return counted.sort("ratings", column, descending=[True, False])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn, Protocol, TypeAlias
 
@@ -24,6 +25,10 @@ class Source(Protocol):
 
     def scan(self) -> pl.LazyFrame:
         """Columns ``user``, ``item``, ``rating`` and ``sound``: whether the line says what it should."""
+        ...
+
+    def parts(self) -> Sequence[Source]:
+        """The same ratings, a file at a time."""
         ...
 
     def complain(self, problem: Exception | None) -> NoReturn:
@@ -79,6 +84,10 @@ class Text:
             gaps = [pl.col(name).is_null() for name in columns if name not in self.fields]
             sound = pl.all_horizontal(sound, *rest, *gaps)
         return frame.select(*COLUMNS, sound.alias("sound"))
+
+    def parts(self) -> list[Text]:
+        """The same ratings, a file at a time."""
+        return [replace(self, files=(path,)) for path in self.files]
 
     def complain(self, problem: Exception | None) -> NoReturn:
         """Raise :class:`FileError` with the number and the text of the first line that is not as it should be."""
@@ -137,6 +146,10 @@ class Parquet:
             *[pl.col(named[name]).cast(kind).alias(name) for name, kind in kinds.items()],
             pl.col(self.rating).cast(pl.Float64).alias("rating"),
         ).with_columns(_sound(-math.inf, math.inf).alias("sound"))
+
+    def parts(self) -> list[Parquet]:
+        """Itself: it is one file."""
+        return [self]
 
     def complain(self, problem: Exception | None) -> NoReturn:
         """Raise :class:`FileError` with the number and the content of the first row that is not as it should be."""
