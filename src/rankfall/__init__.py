@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         RankError,
         RankfallError,
     )
+    from rankfall.features import Prepared, prepare
     from rankfall.policies import (
         POLICIES,
         CascadeHybrid,
@@ -52,6 +53,7 @@ _HOME = {
         "RankError",
         "RankfallError",
     ],
+    "features": ["Prepared", "prepare"],
     "policies": [
         "POLICIES",
         "CascadeHybrid",

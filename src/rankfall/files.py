@@ -1,12 +1,20 @@
 """Files appear whole or not at all."""
 
+import json
 import os
 import tempfile
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
-from rankfall.errors import FileError
+import numpy as np
+from numpy.typing import NDArray
+
+from rankfall.errors import FileError, RankfallError
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -39,3 +47,43 @@ def replacing(path: str | Path) -> Iterator[Path]:
         raise FileError(f"cannot write {target}: {problem}") from problem
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def save_blocks(path: str | Path, header: Mapping[str, Any], blocks: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays and a header, whole or not at all.
+
+    A zip of plain arrays and one JSON text; nothing in it is ever executed.
+    """
+    text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, header=text, **blocks)  # type: ignore[arg-type]
+
+
+def load_blocks(
+    path: str | Path, what: str, form: str, restore: Callable[[dict[str, Any], dict[str, NDArray[Any]]], T]
+) -> T:
+    """What ``restore`` makes of the header and the arrays in a file of :func:`save_blocks`.
+
+    The header must say ``form`` under "format". Whatever is wrong is a :class:`FileError` that says ``what`` was
+    expected.
+    """
+    try:
+        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            blocks = {name: archive[name] for name in archive.files}
+        header = json.loads(blocks.pop("header").tobytes())
+        if header["format"] != form:
+            raise ValueError(f"format {header['format']!r}, expected {form!r}")
+        return restore(header, blocks)
+    except FileNotFoundError:
+        raise FileError(f"{path} does not exist") from None
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        EOFError,
+        zipfile.BadZipFile,
+        RankfallError,
+    ) as problem:
+        raise FileError(f"{path} is not {what} saved by rankfall, or it is damaged: {problem}") from problem

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import json
 import threading
-import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +14,8 @@ from numpy.typing import NDArray
 
 from rankfall.arrays import FloatArray, finite, number
 from rankfall.catalog import Catalog, Id
-from rankfall.errors import CatalogError, FeedbackError, FileError, ProblemError, RankError, RankfallError
-from rankfall.files import replacing
+from rankfall.errors import CatalogError, FeedbackError, ProblemError, RankError, RankfallError
+from rankfall.files import load_blocks, save_blocks
 from rankfall.kernels import greedy, shortlists
 from rankfall.kernels.items import Items, items_of
 from rankfall.kernels.ridge import State
@@ -294,10 +292,8 @@ class LinearPolicy:
             "titles": catalog.titles,
             "topics": catalog.topics,
         }
-        text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-        blocks = {"header": text, "coverage": catalog.coverage, "relevance": catalog.relevance}
-        with replacing(path) as temporary, temporary.open("wb") as file:
-            np.savez(file, **blocks, **self._model.arrays())  # type: ignore[arg-type]
+        blocks = {"coverage": catalog.coverage, "relevance": catalog.relevance}
+        save_blocks(path, header, {**blocks, **self._model.arrays()})
 
 
 def _layout(catalog: Catalog, recipe: Recipe) -> Items:
@@ -329,29 +325,10 @@ def check_size(largest: float, error: type[RankfallError]) -> None:
 
 def load(path: str | Path) -> LinearPolicy:
     """The policy in a file written by :meth:`LinearPolicy.save`."""
-    try:
-        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            blocks = {name: archive[name] for name in archive.files}
-        return _restore(blocks)
-    except FileNotFoundError:
-        raise FileError(f"{path} does not exist") from None
-    except (
-        OSError,
-        ValueError,
-        TypeError,
-        KeyError,
-        AttributeError,
-        EOFError,
-        zipfile.BadZipFile,
-        RankfallError,
-    ) as problem:
-        raise FileError(f"{path} is not a policy saved by rankfall, or it is damaged: {problem}") from problem
+    return load_blocks(path, "a policy", _FORMAT, _restore)
 
 
-def _restore(blocks: dict[str, NDArray[Any]]) -> LinearPolicy:
-    header = json.loads(blocks["header"].tobytes())
-    if header["format"] != _FORMAT:
-        raise ValueError(f"format {header['format']!r}, expected {_FORMAT!r}")
+def _restore(header: dict[str, Any], blocks: dict[str, NDArray[Any]]) -> LinearPolicy:
     catalog = Catalog(
         blocks["coverage"],
         blocks["relevance"],

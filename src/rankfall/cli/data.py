@@ -1,0 +1,152 @@
+"""``rankfall data``: see, get and prepare data sets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.table import Table
+
+from rankfall.datasets import KNOWN, Known, Ratings, find, known, tables
+from rankfall.datasets.download import download
+from rankfall.errors import FileError
+from rankfall.features import prepare
+
+_COLUMNS = ("user", "item", "rating", "title", "topics")
+
+
+class _Columns(click.ParamType[tuple[str, str]]):
+    """``user=customer_id``: what stands in which column."""
+
+    name = "what=column"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        if isinstance(value, tuple):
+            return value[0], value[1]
+        what, _, column = str(value).partition("=")
+        if what not in _COLUMNS or not column:
+            self.fail(f"{value!r} is not of the form what=column, with what one of {', '.join(_COLUMNS)}", param, ctx)
+        return what, column
+
+
+@click.group(name="data", help="See, get and prepare data sets.")
+def command() -> None:
+    """Group the commands about data."""
+
+
+@command.command("list", help="The data sets known by name, and which of them are here.")
+def list_() -> None:
+    """Print one row for each data set."""
+    table = Table()
+    for heading in ("name", "size", "here"):
+        table.add_column(heading, overflow="fold")
+    for entry in KNOWN.values():
+        table.add_row(entry.name, entry.size, _where(entry))
+    console = Console()
+    console.print(table)
+    console.print("All are for research, not for commercial use; rankfall data info NAME shows the terms of each.")
+
+
+@command.command(help="Size, terms and citation of a data set; users, items and ratings counted if it is here.")
+@click.argument("name")
+def info(name: str) -> None:
+    """Print what is known about a data set, by name or path."""
+    console = Console(soft_wrap=True, highlight=False, markup=False)
+    if name in KNOWN:
+        entry = known(name)
+        console.print(f"{entry.name}: {entry.size}")
+        console.print(f"Here: {_where(entry)}")
+        console.print(f"Terms: {entry.terms}")
+        console.print(f"Cite: {entry.citation}")
+        if entry.path() is None:
+            return
+    ratings = find(name)
+    with Console(stderr=True).status("counting"):
+        counts = ratings.counts()
+    console.print(f"Counted: {counts.users.height:,} users, {counts.items.height:,} items, {counts.ratings:,} ratings")
+    console.print(f"Topics: {', '.join(ratings.topics)}")
+
+
+@command.command(help="Download a data set from its publisher; continues where an earlier try stopped.")
+@click.argument("name")
+def get(name: str) -> None:
+    """Fetch it and say where it is."""
+    entry = known(name)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
+        task = bar.add_task(name, total=None, visible=False)
+        path = download(name, progress=lambda n, total: bar.update(task, completed=n, total=total, visible=True))
+    console = Console(soft_wrap=True, highlight=False, markup=False)
+    console.print(f"{name} is at {path}")
+    console.print(f"Terms: {entry.terms}")
+
+
+@command.command("prepare", help="Make a data set ready for simulation, as section 4.1 of the paper does.")
+@click.argument("name_or_path")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The file to write.")
+@click.option("--users", type=click.IntRange(2), default=1000, show_default=True, help="Most active users to keep.")
+@click.option("--items", type=click.IntRange(1), default=1000, show_default=True, help="Most rated items to keep.")
+@click.option("--threshold", type=float, default=5.0, show_default=True, help="Ratings from this on are positive.")
+@click.option("--topics", type=click.IntRange(1), help="Topics with the most items to keep.  [default: all]")
+@click.option("--rank", type=click.IntRange(1), default=10, show_default=True, help="Relevance features of an item.")
+@click.option("--unit-preferences", is_flag=True, help="Divide each user's beta by its length.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Decides who is for training.")
+@click.option(
+    "--items-table",
+    type=click.Path(path_type=Path),
+    help="Your items, as .csv, .tsv or .parquet; NAME_OR_PATH is then your ratings.",
+)
+@click.option(
+    "--column",
+    "columns",
+    type=_Columns(),
+    multiple=True,
+    help=f"With --items-table: which column holds what ({', '.join(_COLUMNS)}). May be repeated.",
+)
+def prepare_(
+    name_or_path: str,
+    out: Path,
+    users: int,
+    items: int,
+    threshold: float,
+    topics: int | None,
+    rank: int,
+    unit_preferences: bool,
+    seed: int,
+    items_table: Path | None,
+    columns: tuple[tuple[str, str], ...],
+) -> None:
+    """Prepare, save, and say what was done."""
+    if not out.parent.is_dir():  # before the work, not after it
+        raise FileError(f"cannot write {out}: the folder {out.parent} does not exist")
+    with Console(stderr=True).status(f"preparing {name_or_path}"):
+        prepared = prepare(
+            _ratings(name_or_path, items_table, columns),
+            users=users,
+            items=items,
+            threshold=threshold,
+            topics=topics,
+            rank=rank,
+            unit_preferences=unit_preferences,
+            seed=seed,
+        )
+        prepared.save(out)
+    click.echo(prepared.describe())
+    click.echo(f"Look at: {out}")
+
+
+def _ratings(name_or_path: str, items_table: Path | None, columns: tuple[tuple[str, str], ...]) -> Ratings:
+    if items_table is not None:
+        return tables(name_or_path, items_table, **dict(columns))
+    if columns:
+        raise click.UsageError("--column goes with --items-table")
+    return find(name_or_path)
+
+
+def _where(entry: Known) -> str:
+    path = entry.path()
+    if path is not None:
+        return "part of rankfall" if entry.origin == "embedded" else str(path)
+    return f"no; rankfall data get {entry.name}" if entry.origin == "download" else "no; on request from its publisher"
