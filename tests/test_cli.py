@@ -26,7 +26,7 @@ def test_simulate_writes_what_it_names(tmp_path: Path) -> None:
     for policy in POLICIES:
         assert policy in result.output
     runs = pl.read_parquet(tmp_path / "new" / "folder" / "runs.parquet")
-    assert runs.columns == ["policy", "user", "step", "regret", "clicks", "best"]
+    assert runs.columns == ["policy", "user", "step", "regret", "clicks", "touched", "covered", "best"]
     assert runs.group_by("policy", "user").len().height == 5 * 2
     assert runs["step"].max() == 60
 

@@ -458,3 +458,9 @@ def test_theorem_bound_refuses_what_the_theorem_does_not_cover(change):
     assert theorem_bound(**sound).gamma > 0
     with pytest.raises(ProblemError, match=next(iter(change))):
         theorem_bound(**(sound | change))
+
+
+def test_covered_counts_topics_and_weighs_them() -> None:
+    user = CascadeUser([[0.5, 0.0, 0.2], [0.5, 0.0, 0.0]], [[0.0], [0.0]], [0.3, 0.3, 0.4], [0.0], 0.5)
+    assert user.covered([0, 1]) == (2.0, pytest.approx(0.75 + 0.2))
+    assert user.covered([1]) == (1.0, pytest.approx(0.5))

@@ -59,6 +59,8 @@ def test_compiled_loop_equals_general_loop_equals_no_pruning(name: str, tradeoff
     for other, policy in ((unpruned, plain), (slow, general)):
         assert run.regret.tobytes() == other.regret.tobytes()
         assert run.clicks.tobytes() == other.clicks.tobytes()
+        assert run.touched.tobytes() == other.touched.tobytes()
+        assert run.covered.tobytes() == other.covered.tobytes()
         assert states(fast) == states(policy)
 
 

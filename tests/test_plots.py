@@ -12,7 +12,9 @@ from rankfall.results import summary
 def table(names: list[str], runs: int = 3) -> pl.DataFrame:
     steps = np.array([10, 20, 30])
     frames = [
-        Run(steps, np.sqrt(steps) * (i + 1 + r / 9), steps // 2, best=0.5).frame(policy=name, user=r)
+        Run(steps, np.sqrt(steps) * (i + 1 + r / 9), steps // 2, steps * 2.0, steps * 1.0, best=0.5).frame(
+            policy=name, user=r
+        )
         for i, name in enumerate(names)
         for r in range(runs)
     ]

@@ -7,12 +7,14 @@ from rankfall.results import summary
 
 
 def run(regret: list[float], clicks: list[int]) -> Run:
-    return Run(np.array([10, 20]), np.array(regret), np.array(clicks), best=0.75)
+    return Run(
+        np.array([10, 20]), np.array(regret), np.array(clicks), np.array([3.0, 5.0]), np.array([1.0, 2.0]), best=0.75
+    )
 
 
 def test_frame_has_a_row_for_each_checkpoint_with_labels() -> None:
     frame = run([1.0, 1.5], [4, 9]).frame(policy="p", user=3)
-    assert frame.rows() == [("p", 3, 10, 1.0, 4, 0.75), ("p", 3, 20, 1.5, 9, 0.75)]
+    assert frame.rows() == [("p", 3, 10, 1.0, 4, 3.0, 1.0, 0.75), ("p", 3, 20, 1.5, 9, 5.0, 2.0, 0.75)]
 
 
 def test_summary_gives_means_and_standard_errors() -> None:

@@ -189,7 +189,8 @@ def test_many_runs_report_progress_and_stop_at_the_first_error() -> None:
 
 def test_ctrl_c_is_answered_at_once() -> None:
     script = """
-import rankfall as rf, sys
+import rankfall as rf, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started us may have had it ignored
 world = rf.generate(users=1)
 user = rf.CascadeUser(world.catalog.coverage, world.catalog.relevance, world.theta[0], world.beta[0])
 rf.simulate(rf.CascadeLSB(world.catalog), user, 5, 5)

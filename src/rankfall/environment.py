@@ -113,6 +113,14 @@ class CascadeUser:
         """Probability of a click: ``1 - prod (1 - alpha_i)``."""
         return float(cascade.some_click(self.attraction(items)))
 
+    def covered(self, items: Iterable[int]) -> tuple[float, float]:
+        """How diverse a list is: the topics it touches, and the topics it covers, weighted by how well."""
+        left = np.empty(len(self._theta))
+        shown = rows("items", items, self.n_items, ProblemError)
+        cascade.attraction(shown, self.compiled, left, np.empty(len(shown)))
+        touched, weighted = cascade.covered(left)
+        return float(touched), float(weighted)
+
     def click(self, items: Iterable[int], coins: ArrayLike) -> int | None:
         """Position of the first item whose coin falls below its attraction, or None."""
         alpha = self.attraction(items)

@@ -21,19 +21,24 @@ class Run:
     steps : (n,) the checkpoints, in lists shown.
     regret : (n,) cumulative expected regret: what the best list would have earned, less what was shown.
     clicks : (n,) cumulative lists that were really clicked.
+    touched : (n,) cumulative number of topics in the list that the user cares to tell apart; NaN if unknown.
+    covered : (n,) the same, each topic weighted by the probability that the list covers it.
     best : expected reward of the best list, the most that can be earned in one step.
     """
 
     steps: IntArray
     regret: FloatArray
     clicks: IntArray
+    touched: FloatArray
+    covered: FloatArray
     best: float
 
     def frame(self, **labels: object) -> pl.DataFrame:
         """One row for each checkpoint, with these labels as further columns."""
         import polars as pl
 
-        columns = {"step": self.steps, "regret": self.regret, "clicks": self.clicks}
+        names = ("regret", "clicks", "touched", "covered")
+        columns = {"step": self.steps, **{name: getattr(self, name) for name in names}}
         return pl.DataFrame(columns).select(
             *[pl.lit(value).alias(name) for name, value in labels.items()],
             pl.all(),

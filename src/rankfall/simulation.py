@@ -24,8 +24,8 @@ Seed: TypeAlias = int | np.random.SeedSequence
 Progress: TypeAlias = Callable[[int], None]
 """Called now and then with the number of steps done since the last call."""
 
-Play: TypeAlias = Callable[[FloatArray, float], tuple[float, int]]
-"""Takes the coins (n, k) of n steps and the regret so far; gives the regret after them and the lists clicked."""
+Play: TypeAlias = Callable[[FloatArray, FloatArray], None]
+"""Plays one step for each row of coins (n, k), and adds to the totals (4): regret, clicks, topics touched, covered."""
 
 _PATIENCE = 0.05  # seconds between two calls of progress, about; also how soon Ctrl-C is heard
 
@@ -72,38 +72,36 @@ def simulate(
         play = _compiled(policy, user, k, best)
     else:
         play = _stepwise(policy, user, k, best, policy_rng)
-    regret, clicks, step, chunk = 0.0, 0, 0, 16
-    regrets, click_counts = np.empty(len(marks)), np.empty(len(marks), dtype=np.int64)
+    step, chunk = 0, 16
+    totals, recorded = np.zeros(4), np.empty((4, len(marks)))
     for index, mark in enumerate(marks):
         while step < mark:
             n = min(chunk, int(mark) - step)
             began = time.perf_counter()
-            regret, clicked = play(coin_rng.random((n, k)), regret)
+            play(coin_rng.random((n, k)), totals)
             if n == chunk:  # coins come in one stream, so the size of a chunk changes nothing but the pace
                 took = time.perf_counter() - began
                 chunk = (
                     min(4096, 2 * chunk) if took < _PATIENCE / 2 else max(1, chunk // 2) if took > _PATIENCE else chunk
                 )
-            clicks += clicked
             step += n
             if progress is not None:
                 progress(n)
-        regrets[index], click_counts[index] = regret, clicks
-    return Run(marks, regrets, click_counts, best)
+        recorded[:, index] = totals
+    regret, clicks, touched, covered = recorded
+    return Run(marks, regret, clicks.astype(np.int64), touched, covered, best)
 
 
 def _stepwise(policy: Policy, user: Environment, k: int, best: float, rng: np.random.Generator) -> Play:
     """The interaction in its plain form, for any policy and any environment."""
+    covered = getattr(user, "covered", lambda _: (np.nan, np.nan))
 
-    def play(coins: FloatArray, regret: float) -> tuple[float, int]:
-        clicked = 0
+    def play(coins: FloatArray, totals: FloatArray) -> None:
         for flips in coins:
             ranking = policy.rank(k, rng=rng)
             click = user.click(ranking.items, flips)
             policy.update(ranking, click)
-            regret += best - user.reward(ranking.items)
-            clicked += click is not None
-        return regret, clicked
+            totals += best - user.reward(ranking.items), click is not None, *covered(ranking.items)
 
     return play
 
@@ -111,12 +109,9 @@ def _stepwise(policy: Policy, user: Environment, k: int, best: float, rng: np.ra
 def _compiled(policy: LinearPolicy, user: CascadeUser, k: int, best: float) -> Play:
     """The same interaction as one compiled loop, to the bit; it runs without the interpreter."""
 
-    def play(coins: FloatArray, regret: float) -> tuple[float, int]:
-        regret, clicked, largest = episode(
-            *policy.compiled(k), policy.pruning, LARGEST, user.compiled, coins, best, regret
-        )
+    def play(coins: FloatArray, totals: FloatArray) -> None:
+        largest = episode(*policy.compiled(k), policy.pruning, LARGEST, user.compiled, coins, best, totals)
         check_size(largest, RankError)
-        return regret, clicked
 
     return play
 
@@ -166,7 +161,11 @@ def simulate_many(
     with ThreadPoolExecutor(threads) as pool:
         futures = [pool.submit(one, u, r) for u in range(len(users)) for r in range(repeats)]
         try:
-            wait(futures, return_when=FIRST_EXCEPTION)
+            pending = set(futures)
+            while pending:  # with a timeout, because a signal may be handed to another thread and not wake this one
+                done, pending = wait(pending, timeout=_PATIENCE, return_when=FIRST_EXCEPTION)
+                for future in done:
+                    future.result()
             return [future.result() for future in futures]
         finally:
             stopped.set()

@@ -51,6 +51,17 @@ def attraction(items: Any, user: User, left: Any, out: Any) -> None:
 
 
 @inner
+def covered(left: Any) -> tuple[float, float]:
+    """Topics a list touches at all; and topics it covers, weighted by how well: ``sum g_j`` (eq. topic coverage)."""
+    touched = 0.0
+    weighted = 0.0
+    for j in range(len(left)):
+        touched += left[j] < 1.0
+        weighted += 1.0 - left[j]
+    return touched, weighted
+
+
+@inner
 def some_click(alpha: Any) -> float:
     """Probability of a click somewhere in the list, ``1 - prod (1 - alpha_i)`` (eq. reward, in expectation)."""
     none = 1.0

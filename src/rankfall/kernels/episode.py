@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from rankfall.kernels import greedy, shortlists
-from rankfall.kernels.cascade import User, attraction, first_click, some_click
+from rankfall.kernels.cascade import User, attraction, covered, first_click, some_click
 from rankfall.kernels.items import Items
 from rankfall.kernels.jit import compiled
 from rankfall.kernels.ridge import State, learn
@@ -24,12 +24,12 @@ def episode(
     user: User,
     coins: Any,
     best: float,
-    regret: float,
-) -> tuple[float, int, float]:
+    totals: Any,
+) -> float:
     """Show, click and learn, one step for each row of ``coins`` (steps, k).
 
-    Returns the regret, which starts at ``regret``; the lists clicked; and the largest feature shown. It stops before
-    learning from a list with a feature beyond ``largest``.
+    Adds to ``totals`` (4): the regret, the lists clicked, the topics touched, and the topics covered, by weight.
+    Returns the largest feature shown where features may grow; stops before learning from one beyond ``largest``.
     """
     steps, k = coins.shape
     everything = np.arange(len(items.dense))
@@ -39,7 +39,6 @@ def episode(
     rewards = np.zeros(k)
     gain = np.empty(len(state.weights))
     topics = np.empty(len(user.theta))
-    clicks = 0
     extreme = 0.0
     for step in range(steps):
         if pruning:
@@ -51,15 +50,18 @@ def episode(
                 for j in range(len(state.weights)):
                     extreme = max(extreme, abs(features[i, j]))
             if not extreme <= largest:
-                return regret, clicks, extreme
+                return extreme
         attraction(shown, user, topics, alpha)
         click = first_click(alpha, coins[step])
-        regret += best - some_click(alpha)
-        clicks += click >= 0
+        touched, weighted = covered(topics)
+        totals[0] += best - some_click(alpha)
+        totals[1] += click >= 0
+        totals[2] += touched
+        totals[3] += weighted
         if click < 0:
             learn(state, features, rewards, k, gain)
         else:
             rewards[click] = 1.0
             learn(state, features, rewards, click + 1, gain)
             rewards[click] = 0.0
-    return regret, clicks, extreme
+    return extreme
