@@ -159,8 +159,8 @@ def simulate_many(
         return simulate(copy.deepcopy(policy), users[u], steps, k, sequence, marks, tick)
 
     with ThreadPoolExecutor(threads) as pool:
-        futures = [pool.submit(one, u, r) for u in range(len(users)) for r in range(repeats)]
         try:
+            futures = [pool.submit(one, u, r) for u in range(len(users)) for r in range(repeats)]
             pending = set(futures)
             while pending:  # with a timeout, because a signal may be handed to another thread and not wake this one
                 done, pending = wait(pending, timeout=_PATIENCE, return_when=FIRST_EXCEPTION)
@@ -169,8 +169,7 @@ def simulate_many(
             return [future.result() for future in futures]
         finally:
             stopped.set()
-            for future in futures:
-                future.cancel()
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def streams(seed: Seed) -> tuple[np.random.Generator, np.random.Generator]:

@@ -13,6 +13,7 @@ from rankfall.errors import RankfallError
 
 COMMANDS = {
     "simulate": "Compare policies on a generated catalog.",
+    "bench": "Measure speed against plain NumPy.",
     "data": "See, get and prepare data sets.",
 }
 
