@@ -9,6 +9,7 @@ import pytest
 
 from rankfall import POLICIES, CascadeUser, Catalog, LinearPolicy, RankError, Ranking, generate, simulate
 from rankfall.kernels import ridge, shortlists
+from rankfall.kernels.items import items_of
 from rankfall.simulation import streams
 from rankfall.yardstick import Yardstick
 
@@ -177,3 +178,20 @@ def test_import_compiles_nothing() -> None:
     look = "import sys, rankfall; print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+@pytest.mark.parametrize(("items", "d", "m"), [(50, 7, 3), (200, 130, 2), (10, 0, 3), (12, 5, 0), (1, 1, 1)])
+def test_groups_hold_every_item_once_with_its_features(items: int, d: int, m: int) -> None:
+    rng = np.random.default_rng(items)
+    x = rng.random((items, d)) * (rng.random((items, d)) < 0.1)
+    z = rng.normal(size=(items, m))
+    groups = shortlists.groups_of(items_of(x, z, True, False))
+    assert groups.slot[groups.item].tolist() == list(range(items))
+    assert (groups.dense == z[groups.item].T).all()
+    rebuilt = np.zeros_like(x)
+    for g, at in enumerate(groups.entry):
+        members = groups.item[groups.first[g] : groups.first[g + 1]]
+        for topic in groups.topic[groups.topics[g] : groups.topics[g + 1]]:
+            rebuilt[members, topic] = groups.weight[at : at + len(members)]
+            at += len(members)
+    assert (rebuilt == x).all()

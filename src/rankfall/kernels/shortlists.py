@@ -105,30 +105,33 @@ class Shortlists(NamedTuple):
 def groups_of(items: Items) -> Groups:
     """Lay out the items by their topics."""
     n_items = len(items.dense)
-    signature: dict[bytes, list[int]] = {}
-    topic = items.topic.astype(np.int64)
-    for item in range(n_items):
-        signature.setdefault(topic[items.start[item] : items.start[item + 1]].tobytes(), []).append(item)
-    members = list(signature.values())
-    order = np.array([item for group in members for item in group], dtype=np.int64)
+    width = np.diff(items.start)
+    row = np.repeat(np.arange(n_items), width)
+    words = int(items.topic.max(initial=0)) // 64 + 1
+    signature = np.zeros((n_items, words), dtype=np.uint64)  # one bit a topic
+    np.bitwise_or.at(signature, (row, items.topic // 64), np.uint64(1) << (items.topic % 64).astype(np.uint64))
+    kinds = signature[:, 0] if words == 1 else signature.view([("", np.uint64)] * words)[:, 0]
+    _, first_of, group_of, sizes = np.unique(kinds, return_index=True, return_inverse=True, return_counts=True)
+    order = np.argsort(group_of, kind="stable")
     slot = np.empty(n_items, dtype=np.int64)
     slot[order] = np.arange(n_items)
-    sizes = np.array([len(group) for group in members], dtype=np.int64)
-    widths = np.array([items.start[group[0] + 1] - items.start[group[0]] for group in members], dtype=np.int64)
-    weight = [
-        items.weight[items.start[np.array(group)][:, None] + np.arange(width)].T.ravel()
-        for group, width in zip(members, widths, strict=True)
+    first = np.concatenate([[0], np.cumsum(sizes)])
+    widths = width[first_of]
+    nothing = np.empty(0, dtype=np.int64)
+    entries = [  # of a group, topic by topic
+        (items.start[order[first[g] : first[g + 1]]] + np.arange(widths[g])[:, None]).ravel() for g in range(len(sizes))
     ]
+    topics = [items.topic[items.start[item] : items.start[item] + width[item]] for item in first_of]
     square = np.zeros(n_items)
-    np.add.at(square, np.repeat(np.arange(n_items), np.diff(items.start)), items.weight**2)
+    np.add.at(square, row, items.weight**2)
     return Groups(
         item=order,
         slot=slot,
-        first=np.concatenate([[0], np.cumsum(sizes)]),
+        first=first,
         topics=np.concatenate([[0], np.cumsum(widths)]),
-        topic=np.concatenate([topic[items.start[group[0]] : items.start[group[0] + 1]] for group in members]),
+        topic=np.concatenate([nothing, *topics]),
         entry=np.concatenate([[0], np.cumsum(sizes * widths)])[:-1],
-        weight=np.concatenate(weight),
+        weight=items.weight[np.concatenate([nothing, *entries])],
         dense=np.array(items.dense[order].T, order="C"),
         norm=float(np.sqrt((square + (items.dense**2).sum(axis=1)).max(initial=0.0))),
     )
@@ -137,7 +140,8 @@ def groups_of(items: Items) -> Groups:
 def new_shortlists(items: Items, columns: int, k: int) -> Shortlists:
     """Room for lists of up to ``k`` items."""
     n_items, m = items.dense.shape
-    nodes, entries = 2048, max(32 * n_items, 1 << 16)
+    nodes = 2048
+    entries = max(1 << 16, min(16 * n_items, 1_600_000), 4 * n_items)  # memory is taken as they are used
     names_of_items = (
         "mean",
         "score",
