@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from rankfall.arrays import FloatArray
 from rankfall.results import SETTING, check_runs, final
@@ -117,7 +117,7 @@ def interval(values: FloatArray, level: float) -> tuple[float, float, float]:
     mean = float(np.mean(values))
     if len(values) == 1:
         return mean, math.nan, math.nan
-    half = float(student.ppf((1 + level) / 2, len(values) - 1) * np.std(values, ddof=1) / math.sqrt(len(values)))
+    half = float(stdtrit(len(values) - 1, (1 + level) / 2) * np.std(values, ddof=1) / math.sqrt(len(values)))
     return mean, mean - half, mean + half
 
 
