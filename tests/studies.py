@@ -40,7 +40,7 @@ def made(
     policies: Sequence[str] = tuple(POLICIES),
     steps: Sequence[int] = STEPS,
 ) -> pl.DataFrame:
-    """Regret ``level * (step / last) ** exponent``, with a part of each user's own that all policies share, and noise."""
+    """Regret ``level * (step / last) ** exponent``, plus noise and what each user adds for all policies alike."""
     rng = np.random.default_rng(7)
     own = rng.normal(scale=2.0, size=(users, repeats))  # far above the noise: only paired differences see through it
     own -= own.mean()

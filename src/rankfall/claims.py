@@ -44,12 +44,14 @@ class Part:
     Attributes
     ----------
     what : the quantity; the part holds if it is below ``bound``.
+    measure : what kind of quantity it is.
     estimate : its mean over users; NaN if it could not be had.
     low, high : its interval; NaN with fewer than two users.
     users : how many there are.
     """
 
     what: str
+    measure: str
     bound: float
     estimate: float
     low: float
@@ -81,7 +83,7 @@ class Claim:
     verdict : holds if all parts hold; does not hold if any part does not; not tested if there are no runs for any
         part; otherwise undecided.
     estimate, low, high : of the part that is furthest from holding.
-    measure : what they measure.
+    measure : what they measure, and what they must stay below.
     detail : what was found, in words.
     parts : all intervals, also those that are not tested.
     """
@@ -103,6 +105,7 @@ class _Question:
 
     what: str
     values: FloatArray
+    measure: str = "difference in final regret"
     bound: float = 0.0
 
 
@@ -205,10 +208,10 @@ def _below(table: _Table, settings: Iterable[Setting], policy: str, others: Iter
     ]
 
 
-def _judge(name: str, statement: str, measure: str, questions: Sequence[_Question], words: Sequence[str] = ()) -> Claim:
+def _judge(name: str, statement: str, questions: Sequence[_Question], words: Sequence[str] = ()) -> Claim:
     """Intervals for all questions, and the verdict they add up to."""
     level = 1 - (1 - LEVEL) / max(1, len(questions))
-    parts = tuple(Part(q.what, q.bound, *interval(q.values, level), len(q.values)) for q in questions)
+    parts = tuple(Part(q.what, q.measure, q.bound, *interval(q.values, level), len(q.values)) for q in questions)
     count = {verdict: [p for p in parts if p.verdict == verdict] for verdict in _VERDICTS}
     tested = [part for part in parts if part.users]
     worst = max(tested, key=lambda p: (_VERDICTS.index(p.verdict), p._distance), default=None)
@@ -221,8 +224,10 @@ def _judge(name: str, statement: str, measure: str, questions: Sequence[_Questio
         verdict = "holds" if len(count["holds"]) == len(parts) else "undecided"
     said = [f"{len(count['holds'])} of {len(parts)} comparisons hold"] if len(parts) > 1 else []
     if len(parts) > 1:
-        others: tuple[Verdict, ...] = ("does not hold", "undecided", "not tested")
-        said += [f"{key}: {_several([part.what for part in count[key]])}" for key in others if count[key]]
+        if count["does not hold"]:
+            said.append(f"does not hold: {_several([part.what for part in count['does not hold']])}")
+        others: tuple[Verdict, ...] = ("undecided", "not tested")
+        said += [f"{len(count[key])} {key}" for key in others if count[key]]
     if worst is None:
         said = ["no runs for it"]
     elif len(parts) > 1:
@@ -233,24 +238,22 @@ def _judge(name: str, statement: str, measure: str, questions: Sequence[_Questio
         if fewest < 2:
             said.append("an interval needs at least two users")
     low, high, estimate = (worst.low, worst.high, worst.estimate) if worst else (math.nan,) * 3
+    measure = f"{worst.measure}; holds below {worst.bound:g}" if worst else ""
     return Claim(name, statement, verdict, estimate, low, high, measure, "; ".join([*said, *words]) + ".", parts)
 
 
 _VERDICTS: tuple[Verdict, ...] = ("not tested", "holds", "undecided", "does not hold")
 
 
-def _several(names: Sequence[str], most: int = 6) -> str:
+def _several(names: Sequence[str], most: int = 4) -> str:
     shown = "; ".join(f"[{name}]" for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
-
-
-_DIFFERENCE = "difference in final regret"
+    return shown if len(names) <= most else f"{len(names)}, such as {shown}"
 
 
 def _lowest(name: str, statement: str, pick: Callable[[_Table], list[Setting]]) -> Callable[[_Table], Claim]:
     def check(table: _Table) -> Claim:
         settings = pick(table)
-        return _judge(name, statement, _DIFFERENCE, _below(table, settings, HYBRID, BASELINES), _gaps(table, settings))
+        return _judge(name, statement, _below(table, settings, HYBRID, BASELINES), _gaps(table, settings))
 
     return check
 
@@ -266,7 +269,11 @@ def _gaps(table: _Table, settings: Sequence[Setting]) -> list[str]:
     if not shares:
         return []
     least = min(shares, key=lambda setting: shares[setting])
-    return [f"regret is {_share(shares[least])} below the best baseline's at {_name(least)}, where the gap is smallest"]
+    side = "below" if shares[least] >= 0 else "above"
+    return [
+        f"at {_name(least)}, where it compares worst, its mean regret is {_share(abs(shares[least]))} {side} "
+        "the best baseline's"
+    ]
 
 
 def _mean(table: _Table, setting: Setting, policy: str) -> float | None:
@@ -299,7 +306,6 @@ def _specialist(policy: str, value: float) -> Callable[[_Table], Claim]:
             f"{'diversity' if policy == LSB else 'relevance'}-only",
             f"{policy} is ahead of {HYBRID} at {_name(setting)}, by little "
             f"(at most {LITTLE:.0%} of {HYBRID}'s regret).",
-            _DIFFERENCE,
             questions,
             words,
         )
@@ -311,7 +317,6 @@ def _full(table: _Table) -> Claim:
     return _judge(
         "full-variants",
         f"{HYBRID} has lower regret than {LINUCB_FULL} and {LSB_FULL} in all cases.",
-        _DIFFERENCE,
         _below(table, table.settings, HYBRID, (LINUCB_FULL, LSB_FULL)),
     )
 
@@ -324,7 +329,6 @@ def _generalise(table: _Table) -> Claim:
     return _judge(
         "specialists",
         f"{LSB} and {LINUCB} do not generalise: at the other's end of λ, each has more regret than {HYBRID}.",
-        _DIFFERENCE,
         questions,
     )
 
@@ -335,6 +339,8 @@ def _shrinks(table: _Table) -> Claim:
     users = [user for user in gaps[0] if all(user in gap for gap in gaps)] if len(gaps) > 1 else []
     words = [] if users else ["needs two numbers of topics with both policies"]
     slopes = np.array([])
+    # A gap that is not there cannot shrink: at the smallest d, hybrid must be ahead.
+    premise = _below(table, settings[:1], HYBRID, [LINUCB_FULL]) if users else []
     if users:
         d = np.array([value for _, value in settings])
         d -= d.mean()
@@ -346,8 +352,7 @@ def _shrinks(table: _Table) -> Claim:
     return _judge(
         "gap-shrinks",
         f"The gap in regret between {HYBRID} and {LINUCB_FULL} decreases with larger d.",
-        "slope of the gap, regret for each topic more",
-        [_Question("slope of the gap on d", slopes)],
+        [*premise, _Question("slope of the gap on d", slopes, "regret for each topic more")],
         words,
     )
 
@@ -372,7 +377,6 @@ def _similar(table: _Table) -> Claim:
         "full-by-topics",
         f"{LINUCB_FULL} outperforms {LSB_FULL} for large d, while they perform similarly "
         f"(within {LITTLE:.0%}) for small d.",
-        _DIFFERENCE,
         questions,
     )
 
@@ -380,7 +384,7 @@ def _similar(table: _Table) -> Claim:
 def _sublinear(table: _Table) -> Claim:
     growth = table.growth(HYBRID)
     questions = [
-        _Question(f"slope, {_name(setting)}", growth[setting][0], bound=1.0)
+        _Question(f"slope, {_name(setting)}", growth[setting][0], "slope of log regret on log step, last decade", 1.0)
         for setting in table.settings
         if setting in growth
     ]
@@ -394,7 +398,6 @@ def _sublinear(table: _Table) -> Claim:
     return _judge(
         "sublinear",
         f"The regret of {HYBRID} grows slower than the number of steps.",
-        "slope of log regret on log step, last decade; 1 is linear",
         questions,
         words,
     )

@@ -108,7 +108,7 @@ def paper_figure(runs: pl.DataFrame) -> Figure:
     if not studies:
         raise ProblemError(f"runs are of the studies {', '.join(sorted(present))}; known are {', '.join(_SHOWN)}")
     look = _Look(runs["policy"].unique(maintain_order=True).to_list())
-    with mpl.rc_context({"font.size": 7, "axes.titlesize": 7.5, "axes.linewidth": 0.6, "lines.linewidth": 1.1}):
+    with mpl.rc_context({"font.size": 7, "axes.titlesize": 7.5, "axes.titlepad": 3, "axes.linewidth": 0.6}):
         figure = Figure(figsize=(7.2, 1.62 * len(studies) + 0.42), layout="constrained")
         figure.get_layout_engine().set(w_pad=0.03, h_pad=0.03, wspace=0.02, hspace=0.02)  # type: ignore[union-attr,call-arg]
         grid = figure.subplots(len(studies), 4, squeeze=False)
@@ -153,6 +153,7 @@ class _Look:
             "markersize": 3.2,
             "markeredgecolor": "white",
             "markeredgewidth": 0.4,
+            "linewidth": 1.5 if name == "CascadeHybrid" else 1.1,
             "zorder": 3 if name == "CascadeHybrid" else 2,
         }
 
@@ -189,29 +190,31 @@ def _steps(axes: Axes, data: pl.DataFrame, look: _Look) -> None:
         axes.fill_between(steps, mean - error, mean + error, color=look.line(name)["color"], alpha=0.2, linewidth=0)
     axes.set_xlabel("step")
     axes.set_xlim(0, end)  # type: ignore[arg-type]
-    axes.xaxis.set_major_locator(MaxNLocator(4))
+    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     _plain(axes)
 
 
 def _finals(axes: Axes, data: pl.DataFrame, look: _Look) -> None:
     """Final regret against the value of the setting, standard errors as bars."""
-    for name in look.names:
+    ticks = data["value"].unique().sort().to_list()
+    apart = 0.008 * (ticks[-1] - ticks[0])  # policies stand side by side, so that bars do not hide one another
+    for index, name in enumerate(look.names):
         rows = data.filter(policy=name)
         values, mean, error = (rows[column].to_numpy() for column in ("value", "regret", "regret_error"))
         bars = None if np.isnan(error).all() else np.nan_to_num(error)
-        axes.errorbar(values, mean, yerr=bars, elinewidth=0.8, capsize=1.6, capthick=0.8, **look.line(name))
-    ticks = data["value"].unique().sort().to_list()
-    axes.set_xticks(ticks if len(ticks) <= 6 else ticks[:: (len(ticks) + 4) // 5])
+        beside = values + apart * (index - (len(look.names) - 1) / 2)
+        axes.errorbar(beside, mean, yerr=bars, elinewidth=0.8, capsize=1.6, capthick=0.8, **look.line(name))
+    axes.set_xticks(ticks[:: -(-len(ticks) // 6)])
     _plain(axes)
 
 
 def _plain(axes: Axes) -> None:
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]) if axes.dataLim.y0 < 0 else 0)
-    axes.yaxis.set_major_locator(MaxNLocator(4))
+    axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     axes.yaxis.set_major_formatter(EngFormatter(sep=""))
     axes.tick_params(width=0.6, length=2.5, pad=2)
-    axes.xaxis.labelpad = axes.yaxis.labelpad = 1.5
+    axes.xaxis.labelpad, axes.yaxis.labelpad = 1.5, 3
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="0.9", linewidth=0.6)
     axes.set_axisbelow(True)

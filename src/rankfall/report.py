@@ -71,6 +71,7 @@ def page(last: pl.DataFrame, claims: Sequence[Claim], settings: Mapping[str, obj
     policies = last["policy"].unique(maintain_order=True).to_list()
     timings = settings.get("timings")
     others = {name: value for name, value in settings.items() if name != "timings"}
+    digits = _digits(last["regret"])
     body = [
         _head(last, claims, settings),
         _claims(claims),
@@ -79,7 +80,7 @@ def page(last: pl.DataFrame, claims: Sequence[Claim], settings: Mapping[str, obj
             "Final regret",
             "Mean over users ± standard error; less is better, and the lowest of a row is in bold. "
             "Small gaps may be chance: the claims above say which are not.",
-            *_tables(last, studies, policies, "regret", lambda m, e: f"{_number(m)}{_error(e)}", min),
+            *_tables(last, studies, policies, "regret", lambda m, e: _with_error(m, e, digits), min),
         ),
         _section(
             "Diversity",
@@ -91,7 +92,9 @@ def page(last: pl.DataFrame, claims: Sequence[Claim], settings: Mapping[str, obj
         _section(
             "Click rate",
             "Share of lists that were clicked, over all steps; more is better, and the highest of a row is in bold.",
-            *_tables(last, studies, policies, "click_rate", lambda m, e: f"{m:.2%}{_error(e, 100)}", max),
+            *_tables(
+                last, studies, policies, "click_rate", lambda m, e: _with_error(100 * m, e and 100 * e, 2, "%"), max
+            ),
         ),
     ]
     if timings is not None:
@@ -138,7 +141,7 @@ def _claims(claims: Sequence[Claim]) -> str:
             f'<tr id="claim-{escape(claim.name, quote=True)}"><td class="verdict">{verdict}</td>'
             f'<th scope="row">{escape(claim.statement)}<small>{escape(claim.detail)}</small>{_parts(claim)}</th>'
             f'<td class="n">{_number(claim.estimate)}</td><td class="n">{between}'
-            f"<small>{escape(claim.measure)}</small></td></tr>"
+            f"<small>{escape(claim.measure).replace('; ', '<br>')}</small></td></tr>"
         )
     note = (
         f"Each statement of section 4.3 is tested on differences within users, who met all policies with the same "
@@ -164,8 +167,7 @@ def _parts(claim: Claim) -> str:
         if part.users
     ]
     heads = ("Quantity", "Verdict", "Estimate", "Interval", "Users")
-    bound = claim.parts[0].bound
-    table = _table(f"Each holds if it is below {bound:g}", heads, rows)
+    table = _table(f"Each holds if it is below {claim.parts[0].bound:g}", heads, rows)
     return f"<details><summary>all {len(claim.parts)} comparisons</summary>{table}</details>" if rows else ""
 
 
@@ -220,8 +222,19 @@ def _known(value: float | None) -> TypeGuard[float]:
     return value is not None and math.isfinite(value)
 
 
-def _error(error: float | None, scale: float = 1) -> str:
-    return f" <span>± {_number(error * scale)}</span>" if _known(error) else ""
+def _with_error(mean: float, error: float | None, digits: int, unit: str = "") -> str:
+    after = f" <span>± {error:,.{digits}f}</span>" if _known(error) else ""
+    return f"{mean:,.{digits}f}{unit}".replace("-", "\N{MINUS SIGN}") + after
+
+
+def _digits(numbers: pl.Series) -> int:
+    """Digits after the point, the same in all rows, that show four of the smallest number.
+
+    >>> _digits(pl.Series([123.4, 5000.0])), _digits(pl.Series([0.5]))
+    (1, 4)
+    """
+    sizes = [abs(number) for number in numbers if _known(number) and number]
+    return min(6, max(0, 3 - math.floor(math.log10(min(sizes))))) if sizes else 0
 
 
 def _number(value: float) -> str:
@@ -315,7 +328,7 @@ tbody th { font-weight: inherit; }
 .n span { color: var(--soft); font-weight: 400; }
 .claims > tbody > tr > th { min-width: 17rem; }
 .claims > thead th:nth-child(n+3) { text-align: right; }
-.claims > tbody > tr > .n small { white-space: normal; max-width: 11rem; margin-left: auto; }
+.claims > tbody > tr > .n small { white-space: normal; max-width: 12rem; margin-left: auto; }
 small { display: block; color: var(--soft); font-size: .82rem; line-height: 1.4; margin-top: .2rem; }
 details { margin-top: .3rem; font-size: .85rem; }
 summary { cursor: pointer; color: var(--soft); }
