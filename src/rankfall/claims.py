@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from rankfall.arrays import FloatArray
-from rankfall.results import SETTING, check_runs, final
+from rankfall.results import SETTING, checked, final
 
 if TYPE_CHECKING:
     import polars as pl
@@ -126,8 +126,7 @@ def interval(values: FloatArray, level: float) -> tuple[float, float, float]:
 
 def check_claims(runs: pl.DataFrame) -> list[Claim]:
     """Every empirical statement of section 4.3, tested on these runs."""
-    check_runs(runs)
-    table = _Table(runs)
+    table = _Table(checked(runs))
     return [check(table) for check in _CHECKS]
 
 

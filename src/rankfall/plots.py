@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from rankfall.errors import ProblemError
 from rankfall.files import replacing
-from rankfall.results import averages, check_runs, final
+from rankfall.results import averages, checked, final
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,6 +47,12 @@ _SPARE_MARKERS = ("X", "P", "*", "h")
 _SYMBOLS = {"tradeoff": "λ", "topics": "d", "positions": "K"}
 _AXES = {"tradeoff": "tradeoff λ", "topics": "number of topics d", "positions": "number of positions K"}
 _SHOWN: dict[str, tuple[float, ...]] = {"tradeoff": (0.1, 0.5, 0.9), "topics": (5, 10, 20), "positions": (5, 10, 20)}
+
+
+def in_order(policies: Iterable[str]) -> list[str]:
+    """Each policy once: those we know in the order of the paper, then the others by name."""
+    names = set(policies)
+    return [*(name for name in _STYLES if name in names), *sorted(names - set(_STYLES))]
 
 
 def styles(policies: Sequence[str]) -> dict[str, tuple[str, Any]]:
@@ -101,13 +107,12 @@ def paper_figure(runs: pl.DataFrame) -> Figure:
     regret, clicks, touched, covered and best. Of settings the paper shows and the runs do not have, the nearest is
     shown; a study without runs has no row. Shades and bars are standard errors over users.
     """
-    check_runs(runs)
-    means = averages(runs)
+    means = averages(checked(runs))
     present = means["study"].unique().to_list()
     studies = [study for study in _SHOWN if study in present]
     if not studies:
         raise ProblemError(f"runs are of the studies {', '.join(sorted(present))}; known are {', '.join(_SHOWN)}")
-    look = _Look(runs["policy"].unique(maintain_order=True).to_list())
+    look = _Look(means["policy"].unique().to_list())
     with mpl.rc_context({"font.size": 7, "axes.titlesize": 7.5, "axes.titlepad": 3, "axes.linewidth": 0.6}):
         figure = Figure(figsize=(7.2, 1.62 * len(studies) + 0.42), layout="constrained")
         figure.get_layout_engine().set(w_pad=0.03, h_pad=0.03, wspace=0.02, hspace=0.02)  # type: ignore[union-attr,call-arg]
@@ -140,8 +145,7 @@ class _Look:
     """What lines of each policy look like in the panels of one figure."""
 
     def __init__(self, policies: Sequence[str]) -> None:
-        known = [name for name in _STYLES if name in policies]
-        self.names = [*known, *sorted(set(policies) - set(known))]
+        self.names = in_order(policies)
         self._styles, self._markers = styles(self.names), markers(self.names)
 
     def line(self, name: str) -> dict[str, Any]:
@@ -150,15 +154,15 @@ class _Look:
             "color": colour,
             "linestyle": dashes,
             "marker": self._markers[name],
-            "markersize": 3.2,
+            "markersize": 3.8,
             "markeredgecolor": "white",
-            "markeredgewidth": 0.4,
+            "markeredgewidth": 0.3,
             "linewidth": 1.5 if name == "CascadeHybrid" else 1.1,
             "zorder": 3 if name == "CascadeHybrid" else 2,
         }
 
     def handles(self) -> list[Line2D]:
-        return [Line2D([], [], label=name, **{**self.line(name), "markersize": 4}) for name in self.names]
+        return [Line2D([], [], label=name, **{**self.line(name), "markersize": 4.5}) for name in self.names]
 
 
 def _nearest(wanted: Sequence[float], available: Sequence[float]) -> list[float]:

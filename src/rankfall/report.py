@@ -17,10 +17,11 @@ from rankfall import plots
 from rankfall.claims import LEVEL, LITTLE, SYMBOLS, Claim, Verdict, check_claims
 from rankfall.errors import FileError
 from rankfall.files import replacing
-from rankfall.results import averages, check_runs, final
+from rankfall.results import averages, checked, final
 
-_MARKS: dict[Verdict, str] = {"holds": "✓", "does not hold": "✗", "undecided": "?", "not tested": "–"}  # noqa: RUF001
+_MARKS: dict[Verdict, str] = {"holds": "✓", "does not hold": "✗", "undecided": "?", "not tested": "\N{EN DASH}"}
 _TITLES = {"tradeoff": "Tradeoff λ", "topics": "Number of topics d", "positions": "Number of positions K"}
+_ABSENT = "\N{EN DASH}"
 _PAPER = "https://doi.org/10.1145/3383313.3412245"
 
 
@@ -32,8 +33,7 @@ def write_report(out: Path, runs: pl.DataFrame, settings: Mapping[str, object]) 
     runs : a row for each checkpoint of each run, as :func:`rankfall.plots.paper_figure` takes them.
     settings : what the runs were made with, shown as it is. What is under ``"timings"`` is shown as speed.
     """
-    check_runs(runs)
-    out = Path(out)
+    runs, out = checked(runs), Path(out)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
@@ -68,10 +68,22 @@ def page(last: pl.DataFrame, claims: Sequence[Claim], settings: Mapping[str, obj
     """The whole page as text. ``last`` is the final rows of :func:`rankfall.results.averages`."""
     known = [name for name in SYMBOLS if name in set(last["study"])]
     studies = [*known, *sorted(set(last["study"]) - set(known))]
-    policies = last["policy"].unique(maintain_order=True).to_list()
+    policies = plots.in_order(last["policy"])
     timings = settings.get("timings")
     others = {name: value for name, value in settings.items() if name != "timings"}
     digits = _digits(last["regret"])
+    finals = _tables("Final regret", last, studies, policies, "regret", lambda row: _mean(row, "regret", digits), min)
+    rates = _tables(
+        "Click rate", last, studies, policies, "click_rate", lambda row: _mean(row, "click_rate", 2, 100, "%"), max
+    )
+    topics = _tables(
+        "Topics touched (covered)",
+        last,
+        studies,
+        policies,
+        "touched",
+        lambda row: f"{row['touched']:.2f} <span>({row['covered']:.2f})</span>",
+    )
     body = [
         _head(last, claims, settings),
         _claims(claims),
@@ -80,21 +92,19 @@ def page(last: pl.DataFrame, claims: Sequence[Claim], settings: Mapping[str, obj
             "Final regret",
             "Mean over users ± standard error; less is better, and the lowest of a row is in bold. "
             "Small gaps may be chance: the claims above say which are not.",
-            *_tables(last, studies, policies, "regret", lambda m, e: _with_error(m, e, digits), min),
+            *finals,
         ),
         _section(
             "Diversity",
             "Topics in a list, on average over all lists shown. Touched: topics that some item of the list has. "
-            "Covered: each topic counts as much as the list is likely to cover it.",
-            *_tables(last, studies, policies, "touched", lambda m, _: f"{m:.2f}", None),
-            *_tables(last, studies, policies, "covered", lambda m, _: f"{m:.3f}", None),
+            "Covered, in brackets: each topic counts as much as the list is likely to cover it.",
+            *topics,
         ),
         _section(
             "Click rate",
-            "Share of lists that were clicked, over all steps; more is better, and the highest of a row is in bold.",
-            *_tables(
-                last, studies, policies, "click_rate", lambda m, e: _with_error(100 * m, e and 100 * e, 2, "%"), max
-            ),
+            "Share of lists that were clicked, over all steps, ± standard error; more is better, and the highest of "
+            "a row is in bold.",
+            *rates,
         ),
     ]
     if timings is not None:
@@ -136,15 +146,16 @@ def _claims(claims: Sequence[Claim]) -> str:
             f'<span class="mark {_slug(claim.verdict)}" aria-hidden="true">{_MARKS[claim.verdict]}</span> '
             f"{escape(claim.verdict)}"
         )
-        between = f"{_number(claim.low)} to {_number(claim.high)}" if math.isfinite(claim.low) else "–"  # noqa: RUF001
+        between = f"{_number(claim.low)} to {_number(claim.high)}" if math.isfinite(claim.low) else _ABSENT
         rows.append(
             f'<tr id="claim-{escape(claim.name, quote=True)}"><td class="verdict">{verdict}</td>'
             f'<th scope="row">{escape(claim.statement)}<small>{escape(claim.detail)}</small>{_parts(claim)}</th>'
-            f'<td class="n">{_number(claim.estimate)}</td><td class="n">{between}'
+            f'<td class="n" data-label="estimate">{_number(claim.estimate)}</td>'
+            f'<td class="n" data-label="interval">{between}'
             f"<small>{escape(claim.measure).replace('; ', '<br>')}</small></td></tr>"
         )
-    note = (
-        f"Each statement of section 4.3 is tested on differences within users, who met all policies with the same "
+    how = (
+        f"Each statement is tested on differences within users, who met all policies with the same "
         f"coins; repeats are averaged first. A part of a claim holds if its whole interval is on the side the "
         f"statement says, and does not hold if it is wholly on the other. A claim holds if all its parts do, and does "
         f"not hold if any part does not; everything else is undecided at this scale. Intervals are t-intervals, "
@@ -152,7 +163,8 @@ def _claims(claims: Sequence[Claim]) -> str:
         f"furthest from holding. “By little” and “similar” mean {LITTLE:.0%}, a number of ours."
     )
     table = _table("Claims of section 4.3", ("Verdict", "Claim", "Estimate", "Interval"), rows, "claims")
-    return _section("Claims", note, table)
+    note = "What section 4.3 of the paper says of its experiments, and whether it is so in these runs."
+    return _section("Claims", note, table, f"<details><summary>How verdicts are made</summary><p>{how}</p></details>")
 
 
 def _parts(claim: Claim) -> str:
@@ -189,42 +201,44 @@ def _figure(svg: bytes, studies: Sequence[str], policies: Sequence[str]) -> str:
 
 
 def _tables(
+    what: str,
     last: pl.DataFrame,
     studies: Sequence[str],
     policies: Sequence[str],
     column: str,
-    cell: Callable[[float, float | None], str],
-    best: Callable[[Iterable[float]], float] | None,
+    cell: Callable[[dict[str, Any]], str],
+    best: Callable[[Iterable[float]], float] | None = None,
 ) -> Iterator[str]:
-    """A table for each study: a row for each setting, a column for each policy."""
-    what = {"regret": "Final regret", "touched": "Topics touched", "covered": "Topics covered", "click_rate": "Clicks"}
+    """A table for each study: a row for each setting, a column for each policy, the best in bold."""
     for study in studies:
         rows = []
         for (value,), group in last.filter(study=study).group_by("value", maintain_order=True):
-            found = {row["policy"]: row for row in group.iter_rows(named=True)}
-            numbers = [row[column] for row in found.values() if _known(row[column])]
+            found = {row["policy"]: row for row in group.iter_rows(named=True) if _known(row[column])}
+            numbers = [row[column] for row in found.values()]
             mark = best(numbers) if best and numbers else None
-            cells = []
-            for name in policies:
-                mean = found[name][column] if name in found else None
-                if not _known(mean):
-                    cells.append('<td class="n">–</td>')  # noqa: RUF001
-                    continue
-                text = cell(mean, found[name][f"{column}_error"])
-                cells.append(f'<td class="n">{f"<b>{text}</b>" if mean == mark else text}</td>')
-            rows.append(f'<tr><th scope="row">{SYMBOLS.get(study, "value")} = {value:g}</th>{"".join(cells)}</tr>')
-        title = _TITLES.get(study, escape(study))
+            texts = [
+                _ABSENT if name not in found else _bold(cell(found[name]), found[name][column] == mark)
+                for name in policies
+            ]
+            cells = "".join(f'<td class="n">{text}</td>' for text in texts)
+            rows.append(f'<tr><th scope="row">{SYMBOLS.get(study, "value")} = {value:g}</th>{cells}</tr>')
         heads = [SYMBOLS.get(study, "value"), *(escape(name) for name in policies)]
-        yield _table(f"{what[column]}: {title}", heads, rows)
+        yield _table(f"{what}: {_TITLES.get(study, study)}", heads, rows)
+
+
+def _bold(text: str, wanted: bool) -> str:
+    return f"<b>{text}</b>" if wanted else text
+
+
+def _mean(row: dict[str, Any], column: str, digits: int, scale: float = 1, unit: str = "") -> str:
+    """Mean and standard error."""
+    error = row[f"{column}_error"]
+    after = f" <span>± {scale * error:,.{digits}f}</span>" if _known(error) else ""
+    return f"{scale * row[column]:,.{digits}f}{unit}".replace("-", "\N{MINUS SIGN}") + after
 
 
 def _known(value: float | None) -> TypeGuard[float]:
     return value is not None and math.isfinite(value)
-
-
-def _with_error(mean: float, error: float | None, digits: int, unit: str = "") -> str:
-    after = f" <span>± {error:,.{digits}f}</span>" if _known(error) else ""
-    return f"{mean:,.{digits}f}{unit}".replace("-", "\N{MINUS SIGN}") + after
 
 
 def _digits(numbers: pl.Series) -> int:
@@ -244,7 +258,7 @@ def _number(value: float) -> str:
     ('1,234', '12.3', '0.00123')
     """
     if not math.isfinite(value):
-        return "–"  # noqa: RUF001
+        return _ABSENT
     size = abs(value)
     digits = 0 if size >= 100 or size == 0 else min(6, 2 - math.floor(math.log10(size)))
     return f"{value:,.{digits}f}".replace("-", "\N{MINUS SIGN}")
@@ -338,6 +352,13 @@ figure { margin: 0; }
 figure .wide { background: #fff; padding: .5rem; border: 1px solid var(--line); border-radius: .4rem; }
 img { display: block; width: 100%; min-width: 46rem; height: auto; }
 tbody tr:hover { background: var(--tint); }
+@media (max-width: 44rem) {
+  .claims > thead { position: absolute; clip-path: inset(50%); }
+  .claims > tbody > tr { display: block; border-bottom: 1px solid var(--line); padding: .5rem 0; }
+  .claims > tbody > tr > * { display: block; border: 0; padding: .1rem 0; text-align: left; min-width: 0; }
+  .claims > tbody > tr > .n { white-space: normal; }
+  .claims > tbody > tr > .n small { max-width: none; }
+  .claims > tbody > tr > .n::before { content: attr(data-label) " "; color: var(--soft); } }
 @media print { body { max-width: none; padding: 0; font-size: 9pt; } .wide { overflow: visible; }
   img { min-width: 0; } tr, figure { break-inside: avoid; } h2, caption { break-after: avoid; }
   details:not([open]) { display: none; } .claims > tbody > tr > th { min-width: 0; } }

@@ -70,13 +70,14 @@ SETTING = ("study", "value")
 _COLUMNS = (*SETTING, "policy", "user", "repeat", "step", "regret", "clicks", "touched", "covered", "best")
 
 
-def check_runs(runs: pl.DataFrame) -> None:
-    """Raise unless these are runs of studies: one row for each checkpoint of each run."""
+def checked(runs: pl.DataFrame) -> pl.DataFrame:
+    """These runs of studies in one order, whatever order they came in; an error if they are none."""
     missing = [name for name in _COLUMNS if name not in runs.columns]
     if missing:
         raise ProblemError(f"runs have no column {', '.join(missing)}; they need {', '.join(_COLUMNS)}")
     if runs.is_empty():
         raise ProblemError("runs have no rows; at least one checkpoint of one run is needed")
+    return runs.sort(*SETTING, "policy", "user", "repeat", "step")
 
 
 def final(runs: pl.DataFrame) -> pl.DataFrame:
