@@ -8,7 +8,7 @@ that users are the units, and a mean over users gets a t-interval. A claim that 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -43,6 +43,7 @@ class Part:
 
     Attributes
     ----------
+    study, value : the setting; None for a trend over several.
     what : the quantity; the part holds if it is below ``bound``.
     measure : what kind of quantity it is.
     estimate : its mean over users; NaN if it could not be had.
@@ -50,6 +51,8 @@ class Part:
     users : how many there are.
     """
 
+    study: str | None
+    value: float | None
     what: str
     measure: str
     bound: float
@@ -83,8 +86,8 @@ class Claim:
     verdict : holds if all parts hold; does not hold if any part does not; not tested if there are no runs for any
         part; otherwise undecided.
     estimate, low, high : of the part that is furthest from holding.
-    measure : what they measure, and what they must stay below.
     detail : what was found, in words.
+    measure : what they measure, and what they must stay below.
     parts : all intervals, also those that are not tested.
     """
 
@@ -94,8 +97,8 @@ class Claim:
     estimate: float
     low: float
     high: float
-    measure: str
     detail: str
+    measure: str = ""
     parts: tuple[Part, ...] = field(repr=False, default=())
 
 
@@ -103,6 +106,7 @@ class Claim:
 class _Question:
     """A quantity with a value for each user, said to be below ``bound`` on average."""
 
+    setting: Setting | None
     what: str
     values: FloatArray
     measure: str = "difference in final regret"
@@ -201,7 +205,7 @@ def _name(setting: Setting) -> str:
 def _below(table: _Table, settings: Iterable[Setting], policy: str, others: Iterable[str]) -> list[_Question]:
     """That the policy's regret is below that of each other, in each setting."""
     return [
-        _Question(f"{policy} - {other}, {_name(setting)}", table.values(setting, {policy: 1.0, other: -1.0}))
+        _Question(setting, f"{policy} - {other}", table.values(setting, {policy: 1.0, other: -1.0}))
         for setting in settings
         for other in others
     ]
@@ -210,43 +214,60 @@ def _below(table: _Table, settings: Iterable[Setting], policy: str, others: Iter
 def _judge(name: str, statement: str, questions: Sequence[_Question], words: Sequence[str] = ()) -> Claim:
     """Intervals for all questions, and the verdict they add up to."""
     level = 1 - (1 - LEVEL) / max(1, len(questions))
-    parts = tuple(Part(q.what, q.measure, q.bound, *interval(q.values, level), len(q.values)) for q in questions)
-    count = {verdict: [p for p in parts if p.verdict == verdict] for verdict in _VERDICTS}
-    tested = [part for part in parts if part.users]
-    worst = max(tested, key=lambda p: (_VERDICTS.index(p.verdict), p._distance), default=None)
-    verdict: Verdict
-    if worst is None:
-        verdict = "not tested"
-    elif count["does not hold"]:
-        verdict = "does not hold"
-    else:
-        verdict = "holds" if len(count["holds"]) == len(parts) else "undecided"
-    said = [f"{len(count['holds'])} of {len(parts)} comparisons hold"] if len(parts) > 1 else []
+    parts = tuple(_part(question, level) for question in questions)
+    worst = max(parts, key=lambda part: (bool(part.users), _RANK[part.verdict], part._distance), default=None)
+    if worst is None or not worst.users:
+        nothing = "; ".join(["no runs for it", *words]) + "."
+        return Claim(name, statement, "not tested", math.nan, math.nan, math.nan, nothing, parts=parts)
+    detail = "; ".join([*_found(parts, worst), *words]) + "."
+    measure = f"{worst.measure}; holds below {worst.bound:g}"
+    return Claim(name, statement, _together(parts), worst.estimate, worst.low, worst.high, detail, measure, parts)
+
+
+def _part(question: _Question, level: float) -> Part:
+    study, value = question.setting or (None, None)
+    what = question.what if question.setting is None else f"{question.what}, {_name(question.setting)}"
+    numbers = interval(question.values, level)
+    return Part(study, value, what, question.measure, question.bound, *numbers, len(question.values))
+
+
+_RANK: dict[Verdict, int] = {"holds": 0, "not tested": 1, "undecided": 2, "does not hold": 3}
+
+
+def _together(parts: Iterable[Part]) -> Verdict:
+    """All hold, or one does not, or it is open."""
+    verdicts = {part.verdict for part in parts}
+    if len(verdicts) == 1:
+        return verdicts.pop()
+    return "does not hold" if "does not hold" in verdicts else "undecided"
+
+
+def _found(parts: Sequence[Part], worst: Part) -> Iterator[str]:
+    """What the parts say, in words: at which settings the claim holds, and at which not."""
     if len(parts) > 1:
-        if count["does not hold"]:
-            said.append(f"does not hold: {_several([part.what for part in count['does not hold']])}")
-        others: tuple[Verdict, ...] = ("undecided", "not tested")
-        said += [f"{len(count[key])} {key}" for key in others if count[key]]
-    if worst is None:
-        said = ["no runs for it"]
-    elif len(parts) > 1:
-        said.append(f"furthest from holding: {worst.what}")
-    if tested:
-        fewest, most = min(p.users for p in tested), max(p.users for p in tested)
-        said.append(f"{fewest} users" if fewest == most else f"{fewest} to {most} users")
-        if fewest < 2:
-            said.append("an interval needs at least two users")
-    low, high, estimate = (worst.low, worst.high, worst.estimate) if worst else (math.nan,) * 3
-    measure = f"{worst.measure}; holds below {worst.bound:g}" if worst else ""
-    return Claim(name, statement, verdict, estimate, low, high, measure, "; ".join([*said, *words]) + ".", parts)
+        yield f"{sum(part.verdict == 'holds' for part in parts)} of {len(parts)} comparisons hold"
+        settings: dict[Setting, list[Part]] = {}
+        for part in parts:
+            if part.study is not None and part.value is not None:
+                settings.setdefault((part.study, part.value), []).append(part)
+        verdicts = {setting: _together(some) for setting, some in settings.items()}
+        if len(verdicts) > 2:
+            for verdict in _RANK:
+                if at := [setting for setting, found in verdicts.items() if found == verdict]:
+                    yield f"{verdict} at {_names(at)}"
+        yield f"furthest from holding: {worst.what}"
+    counts = [part.users for part in parts if part.users]
+    fewest, most = min(counts), max(counts)
+    yield (f"{fewest} to {most} users" if fewest != most else f"{most} user{'s' if most > 1 else ''}")
+    if fewest < 2:
+        yield "an interval needs at least two users"
 
 
-_VERDICTS: tuple[Verdict, ...] = ("not tested", "holds", "undecided", "does not hold")
-
-
-def _several(names: Sequence[str], most: int = 4) -> str:
-    shown = "; ".join(f"[{name}]" for name in names[:most])
-    return shown if len(names) <= most else f"{len(names)}, such as {shown}"
+def _names(settings: Sequence[Setting]) -> str:
+    """Settings of the same study together: λ = 0, 0.1 and d = 5."""
+    studies = dict.fromkeys(study for study, _ in settings)
+    lists = {study: ", ".join(f"{value:g}" for other, value in settings if other == study) for study in studies}
+    return " and ".join(f"{SYMBOLS.get(study, study)} = {values}" for study, values in lists.items())
 
 
 def _lowest(name: str, statement: str, pick: Callable[[_Table], list[Setting]]) -> Callable[[_Table], Claim]:
@@ -292,7 +313,8 @@ def _specialist(policy: str, value: float) -> Callable[[_Table], Claim]:
         questions = [
             *_below(table, [setting], policy, [HYBRID]),
             _Question(
-                f"{1 - LITTLE:g} * {HYBRID} - {policy}, {_name(setting)}",
+                setting,
+                f"{1 - LITTLE:g} * {HYBRID} - {policy}",
                 table.values(setting, {HYBRID: 1 - LITTLE, policy: -1.0}),
             ),
         ]
@@ -351,7 +373,7 @@ def _shrinks(table: _Table) -> Claim:
     return _judge(
         "gap-shrinks",
         f"The gap in regret between {HYBRID} and {LINUCB_FULL} decreases with larger d.",
-        [*premise, _Question("slope of the gap on d", slopes, "regret for each topic more")],
+        [*premise, _Question(None, "slope of the gap on d", slopes, "regret for each topic more")],
         words,
     )
 
@@ -364,11 +386,13 @@ def _similar(table: _Table) -> Claim:
         questions = [
             *_below(table, [large], LINUCB_FULL, [LSB_FULL]),
             _Question(
-                f"{LSB_FULL} - {1 + LITTLE:g} * {LINUCB_FULL}, {_name(small)}",
+                small,
+                f"{LSB_FULL} - {1 + LITTLE:g} * {LINUCB_FULL}",
                 table.values(small, {LSB_FULL: 1.0, LINUCB_FULL: -1 - LITTLE}),
             ),
             _Question(
-                f"{1 - LITTLE:g} * {LINUCB_FULL} - {LSB_FULL}, {_name(small)}",
+                small,
+                f"{1 - LITTLE:g} * {LINUCB_FULL} - {LSB_FULL}",
                 table.values(small, {LINUCB_FULL: 1 - LITTLE, LSB_FULL: -1.0}),
             ),
         ]
@@ -383,7 +407,7 @@ def _similar(table: _Table) -> Claim:
 def _sublinear(table: _Table) -> Claim:
     growth = table.growth(HYBRID)
     questions = [
-        _Question(f"slope, {_name(setting)}", growth[setting][0], "slope of log regret on log step, last decade", 1.0)
+        _Question(setting, "slope", growth[setting][0], "slope of log regret on log step, last decade", 1.0)
         for setting in table.settings
         if setting in growth
     ]

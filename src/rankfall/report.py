@@ -342,7 +342,7 @@ tbody th { font-weight: inherit; }
 .n span { color: var(--soft); font-weight: 400; }
 .claims > tbody > tr > th { min-width: 17rem; }
 .claims > thead th:nth-child(n+3) { text-align: right; }
-.claims > tbody > tr > .n small { white-space: normal; max-width: 12rem; margin-left: auto; }
+.claims > tbody > tr > .n small { white-space: normal; max-width: 14rem; margin-left: auto; }
 small { display: block; color: var(--soft); font-size: .82rem; line-height: 1.4; margin-top: .2rem; }
 details { margin-top: .3rem; font-size: .85rem; }
 summary { cursor: pointer; color: var(--soft); }
