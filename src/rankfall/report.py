@@ -123,7 +123,7 @@ def _head(last: pl.DataFrame, claims: Sequence[Claim], settings: Mapping[str, ob
     counts = [(verdict, sum(claim.verdict == verdict for claim in claims)) for verdict in _MARKS]
     marks = "".join(
         f'<li><span class="mark {_slug(verdict)}" aria-hidden="true">{_MARKS[verdict]}</span> '
-        f"<b>{count}</b> {verdict}</li>"
+        f"{verdict}: <b>{count}</b></li>"
         for verdict, count in counts
         if count
     )
@@ -340,9 +340,16 @@ tbody th { font-weight: inherit; }
 .plain th:first-child, .verdict { white-space: nowrap; }
 .n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 .n span { color: var(--soft); font-weight: 400; }
-.claims > tbody > tr > th { min-width: 17rem; }
+.claims { table-layout: fixed; }
+.claims > thead th:first-child { width: 9rem; }
+.claims > thead th:nth-child(3) { width: 5.5rem; }
+.claims > thead th:nth-child(4) { width: 11.5rem; }
+details table { font-size: .8rem; }
+details th, details td { padding: .15rem .35rem; }
+.claims details thead th:nth-child(2) { text-align: left; }
+details td:nth-child(2) { white-space: nowrap; }
 .claims > thead th:nth-child(n+3) { text-align: right; }
-.claims > tbody > tr > .n small { white-space: normal; max-width: 14rem; margin-left: auto; }
+.claims > tbody > tr > .n small { white-space: normal; }
 small { display: block; color: var(--soft); font-size: .82rem; line-height: 1.4; margin-top: .2rem; }
 details { margin-top: .3rem; font-size: .85rem; }
 summary { cursor: pointer; color: var(--soft); }
@@ -355,13 +362,13 @@ tbody tr:hover { background: var(--tint); }
 @media (max-width: 44rem) {
   .claims > thead { position: absolute; clip-path: inset(50%); }
   .claims > tbody > tr { display: block; border-bottom: 1px solid var(--line); padding: .5rem 0; }
-  .claims > tbody > tr > * { display: block; border: 0; padding: .1rem 0; text-align: left; min-width: 0; }
+  .claims > tbody > tr > * { display: block; border: 0; padding: .1rem 0; text-align: left; }
   .claims > tbody > tr > .n { white-space: normal; }
   .claims > tbody > tr > .n small { max-width: none; }
   .claims > tbody > tr > .n::before { content: attr(data-label) " "; color: var(--soft); } }
 @media print { body { max-width: none; padding: 0; font-size: 9pt; } .wide { overflow: visible; }
   img { min-width: 0; } tr, figure { break-inside: avoid; } h2, caption { break-after: avoid; }
-  details:not([open]) { display: none; } .claims > tbody > tr > th { min-width: 0; } }
+  details:not([open]) { display: none; } }
 """
 
 _PAGE = """<!DOCTYPE html>
