@@ -129,7 +129,7 @@ def test_users_whose_regret_has_no_logarithm_are_left_out_and_counted() -> None:
     )
     found = claims(runs)["sublinear"]
     assert found.parts[0].users == 7
-    assert "left out 1 times a user" in found.detail
+    assert "slopes left out: 1," in found.detail
 
 
 def test_what_noise_hides_is_undecided() -> None:

@@ -113,6 +113,7 @@ def test_every_policy_and_every_claim_with_its_verdict_is_there(text: str, runs:
         assert claim.detail in said
         assert f'id="claim-{claim.name}"' in text
     assert "✓" in page.texts["span"]
+    assert "They end after 1,000 steps, the paper's after 50,000" in said
 
 
 def test_the_lowest_regret_of_each_setting_is_bold(text: str) -> None:

@@ -414,7 +414,7 @@ def _sublinear(table: _Table) -> Claim:
     without = sum(number for _, number in growth.values())
     words = []
     if without:
-        words = [f"left out {without} times a user, for regret that is not above 0 or fewer than 3 checkpoints"]
+        words = [f"slopes left out: {without}, for regret that is not above 0 or fewer than 3 checkpoints"]
     means = [float(q.values.mean()) for q in questions if len(q.values)]
     if means:
         words.append(f"mean slopes from {min(means):.2f} to {max(means):.2f}")
