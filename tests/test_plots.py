@@ -3,10 +3,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 import polars as pl
+import pytest
 from matplotlib.colors import to_rgb
 
-from rankfall import POLICIES, Run, plots
+from rankfall import POLICIES, ProblemError, Run, plots
 from rankfall.results import summary
+from studies import made
 
 
 def table(names: list[str], runs: int = 3) -> pl.DataFrame:
@@ -52,3 +54,49 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path: Path) -> None:
     assert [path.name for path in first] == ["first.png", "first.svg", "first.pdf"]
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
     assert ElementTree.parse(tmp_path / "first.svg").getroot().tag.endswith("svg")
+
+
+def test_the_figure_of_the_paper_has_twelve_panels_and_one_legend() -> None:
+    figure = plots.paper_figure(made(users=2))
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles[:4] == ["(a) λ = 0.1", "(b) λ = 0.5", "(c) λ = 0.9", "(d) all λ"]
+    assert titles[4:] == [
+        *("(e) d = 5", "(f) d = 10", "(g) d = 20", "(h) all d"),
+        *("(i) K = 5", "(j) K = 10", "(k) K = 20", "(l) all K"),
+    ]
+    assert len(figure.legends) == 1
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == list(POLICIES)
+    looks = plots.styles(list(POLICIES))
+    for axes in figure.axes:
+        colours = [
+            line.get_color() for line in axes.lines if line.get_marker() in plots.markers(list(POLICIES)).values()
+        ]
+        assert colours == [colour for colour, _ in looks.values()]
+        assert axes.get_ylim()[0] == 0
+
+
+def test_the_panels_show_means_over_users_and_their_standard_errors() -> None:
+    runs = made(users=4, repeats=3)
+    panel = plots.paper_figure(runs).axes[1]
+    users = (
+        runs.filter(study="tradeoff", value=0.5, policy="CascadeHybrid").group_by("user", "step").agg(pl.mean("regret"))
+    )
+    last = users.filter(step=1000)["regret"].to_numpy()
+    assert panel.lines[0].get_ydata()[-1] == pytest.approx(last.mean())
+    top = panel.collections[0].get_paths()[0].vertices[:, 1].max()
+    assert top == pytest.approx(last.mean() + last.std(ddof=1) / 2)
+
+
+def test_markers_tell_policies_apart() -> None:
+    names = [*POLICIES, "Mine", "Yours"]
+    assert len(set(plots.markers(names).values())) == len(names)
+
+
+def test_missing_studies_settings_policies_and_users_leave_a_smaller_figure() -> None:
+    grid = [("topics", 5.0), ("topics", 18.0)]
+    figure = plots.paper_figure(made(users=1, repeats=1, grid=grid, policies=["Mine", "CascadeLSB"]))
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["(a) d = 5", "(b) d = 18", "", "(c) all d"]
+    assert [axes.axison for axes in figure.axes] == [True, True, False, True]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["CascadeLSB", "Mine"]
+    with pytest.raises(ProblemError, match="studies mine; known are tradeoff"):
+        plots.paper_figure(made(users=1, grid=[("mine", 1.0)]))
