@@ -106,7 +106,7 @@ def _table(cell: Cell, runs: list[Run]) -> pl.DataFrame:
         )
         for index, run in enumerate(runs)
     ]
-    return pl.concat(frames).cast(dict(SCHEMA)).select(SCHEMA.names())
+    return pl.concat(frames).cast(SCHEMA).select(SCHEMA.names())
 
 
 def _digest(table: pl.DataFrame) -> str:

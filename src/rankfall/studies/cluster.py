@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 from rankfall import __version__
@@ -21,7 +22,7 @@ def on_cluster(missing: list[Cell], prepared: Prepared, address: str) -> Iterato
     A cell whose worker dies is given to another one. Left early, the cells not yet done are taken back.
     """
     try:
-        import distributed
+        distributed: Any = import_module("distributed")
     except ImportError as problem:
         raise ProblemError("a cluster needs more packages; get them with: pip install 'rankfall[cluster]'") from problem
     if not missing:

@@ -48,9 +48,10 @@ class Folder:
         except ProblemError as problem:
             raise FileError(f"{problem}; give another folder, or remove it") from problem
         if other != self.plan.study:
-            what = [name for name in vars(other) if getattr(other, name) != getattr(self.plan.study, name)]
+            differ = [name for name in vars(other) if getattr(other, name) != getattr(self.plan.study, name)]
             raise FileError(
-                f"{self.path} holds another study (it differs in {', '.join(what)}); give another folder, or remove it"
+                f"{self.path} holds another study (it differs in {', '.join(differ)}); "
+                "give another folder, or remove it"
             )
         if not said.exists():  # stopped between the two files: nothing was run yet
             return

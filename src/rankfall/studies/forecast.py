@@ -19,7 +19,7 @@ from rankfall.studies.plan import Cell, Plan
 PROBES = 6
 """At how many settings each policy is tried."""
 
-_SECONDS = 0.5  # of one trial
+_SECONDS = 0.7  # of work in one trial
 _LONGEST = 20_000  # steps of one trial
 
 
@@ -28,6 +28,7 @@ class Pace:
     """How time went by in trials of one cell's policy and setting.
 
     ``steps`` and ``seconds`` are cumulative, from 0 on; beyond the last one, the pace of the last third goes on.
+    Seconds are of work, not by the clock: what other programs take does not count.
     """
 
     cell: Cell
@@ -35,7 +36,7 @@ class Pace:
     seconds: FloatArray
 
     def seconds_for(self, steps: int) -> float:
-        """Expected seconds of one run of so many steps, in one thread while the others are busy too."""
+        """Expected seconds of one run of so many steps, in one thread while the other threads work too."""
         if steps <= self.steps[-1]:
             return float(np.interp(steps, self.steps, self.seconds))
         return float(self.seconds[-1] + (steps - self.steps[-1]) * self.late)
@@ -64,15 +65,20 @@ class Forecast:
     ----------
     paces : one for each trial.
     workers : threads that were busy at once.
-    took : seconds the trials took.
+    took : seconds the trials took, by the clock.
+    crowding : seconds by the clock for each second of work; above 1, other programs were busy, or cores too few.
     """
 
     paces: tuple[Pace, ...]
     workers: int
     took: float
+    crowding: float
 
     def seconds(self, cells: Iterable[Cell]) -> float:
-        """Expected time for these cells; each is like the trial of its policy that is nearest to it."""
+        """Expected time for these cells if the machine does nothing else.
+
+        Each cell is taken to be like the trial of its policy that is nearest to it.
+        """
         total = 0.0
         for cell in cells:
             pace = min((p for p in self.paces if p.cell.policy == cell.policy), key=lambda p: p.distance(cell))
@@ -89,43 +95,49 @@ class Forecast:
 def forecast(plan: Plan, workers: int, probes: int = PROBES) -> Forecast:
     """Try each policy of a plan at a few of its settings, on as many threads as the study will have."""
     began = time.perf_counter()
-    paces = []
+    paces, clock = [], 0.0
     for policy in plan.study.policies:
         cells = [cell for cell in plan.cells if cell.policy == policy]
         chosen = np.unique(np.linspace(0, len(cells) - 1, min(probes, len(cells))).round().astype(int))
-        paces += [_pace(cells[index], plan, workers, turn) for turn, index in enumerate(chosen)]
-    return Forecast(tuple(paces), workers, time.perf_counter() - began)
+        for turn, index in enumerate(chosen):
+            pace, took = _pace(cells[index], plan, workers, turn)
+            paces.append(pace)
+            clock += took
+    work = sum(float(pace.seconds[-1]) for pace in paces)
+    return Forecast(tuple(paces), workers, time.perf_counter() - began, max(1.0, clock / work))
 
 
 class _Enough(Exception):  # noqa: N818 - not an error: the trial has seen enough
     """Ends a trial."""
 
 
-def _pace(cell: Cell, plan: Plan, workers: int, turn: int) -> Pace:
+def _pace(cell: Cell, plan: Plan, workers: int, turn: int) -> tuple[Pace, float]:
+    """Trials of a cell on all threads at once, and how long one took by the clock; each turn has other users."""
     data = plan.prepared.with_topics(cell.topics)
-    policy = POLICIES[cell.policy]
-    catalog = data.catalog(perfect_coverage=cell.perfect_coverage)
+    policy, catalog = POLICIES[cell.policy], data.catalog(perfect_coverage=cell.perfect_coverage)
     users = users_of(replace(cell, users=min(len(data.user_ids), (turn + 1) * workers)), data)[-workers:]
     simulate(policy(catalog, gamma=cell.gamma), users[0], 3, cell.k)  # compiled or loaded before the clock runs
 
-    def trial(index: int) -> tuple[list[int], list[float]]:
+    def trial(index: int) -> tuple[list[int], list[float], float]:
         steps, seconds = [0], [0.0]
-        began = time.perf_counter()
+        began, work_began = time.perf_counter(), time.thread_time()
 
         def look(n: int) -> None:
             steps.append(steps[-1] + n)
-            seconds.append(time.perf_counter() - began)
+            seconds.append(time.thread_time() - work_began)
             if seconds[-1] > _SECONDS and len(steps) > 3:
                 raise _Enough
 
         user = users[index % len(users)]
         with suppress(_Enough):
             simulate(policy(catalog, gamma=cell.gamma), user, _LONGEST, cell.k, index, [_LONGEST], look)
-        return steps, seconds
+        return steps, seconds, time.perf_counter() - began
 
     with ThreadPoolExecutor(workers) as pool:
         curves = list(pool.map(trial, range(workers)))
-    marks = np.unique(np.concatenate([steps for steps, _ in curves])).astype(float)
-    marks = marks[marks <= min(steps[-1] for steps, _ in curves)]
-    seconds = np.mean([np.interp(marks, steps, times) for steps, times in curves], axis=0)
-    return Pace(cell, marks, seconds)
+    marks = np.unique(np.concatenate([steps for steps, _, _ in curves])).astype(float)
+    marks = marks[marks <= min(steps[-1] for steps, _, _ in curves)]
+    seconds = np.mean([np.interp(marks, steps, times) for steps, times, _ in curves], axis=0)
+    # The clock of a trial that went further than the shortest one counts as far as that one went.
+    clock = np.mean([took * seconds[-1] / times[-1] for _, times, took in curves])
+    return Pace(cell, marks, seconds), float(clock)
