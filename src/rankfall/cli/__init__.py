@@ -12,10 +12,10 @@ from rankfall import __version__
 from rankfall.errors import RankfallError
 
 COMMANDS = {
-    "reproduce": "Run the paper's experiments on a data set.",
-    "run": "Run a study of your own, from a file.",
     "simulate": "Compare policies on a generated catalog.",
     "data": "See, get and prepare data sets.",
+    "reproduce": "Run the paper's experiments on a data set.",
+    "run": "Run a study of your own, from a file.",
 }
 
 

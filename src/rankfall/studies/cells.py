@@ -13,7 +13,7 @@ from rankfall.features import Prepared
 from rankfall.policies import POLICIES
 from rankfall.results import Run
 from rankfall.simulation import Progress, default_checkpoints, simulate_many
-from rankfall.studies.plan import Cell
+from rankfall.studies.layout import Cell
 
 SCHEMA = pl.Schema(
     {

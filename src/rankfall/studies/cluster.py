@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from importlib import import_module
 from typing import Any
 
@@ -11,12 +11,14 @@ from rankfall import __version__
 from rankfall.errors import FileError, ProblemError, RankfallError
 from rankfall.features import Prepared
 from rankfall.studies.cells import read_cell, simulate_cell
-from rankfall.studies.plan import Cell
+from rankfall.studies.layout import Cell
 
 _PATIENCE = "30s"  # to reach the scheduler
 
 
-def on_cluster(missing: list[Cell], prepared: Prepared, address: str) -> Iterator[tuple[Cell, bytes, float]]:
+def on_cluster(
+    missing: list[Cell], prepared: Prepared, address: str
+) -> Generator[tuple[Cell, bytes, float], None, None]:
     """Cells as they are finished, each with the bytes of its file and the seconds it took.
 
     A cell whose worker dies is given to another one. Left early, the cells not yet done are taken back.
@@ -36,7 +38,7 @@ def on_cluster(missing: list[Cell], prepared: Prepared, address: str) -> Iterato
         data = client.submit(_as_it_is, prepared, key=f"rankfall-data-{prepared.fingerprint}")
         futures = {client.submit(_there, cell, data, __version__, key=f"rankfall-{cell.key}"): cell for cell in missing}
         try:
-            for future in distributed.as_completed(futures):
+            for future in distributed.as_completed(futures, loop=client.loop):
                 yield futures[future], *_answer(futures[future], future)
                 future.release()
         finally:

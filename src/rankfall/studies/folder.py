@@ -17,7 +17,7 @@ from rankfall import __version__
 from rankfall.errors import FileError, ProblemError
 from rankfall.files import replacing
 from rankfall.studies.cells import parquet, read_cell
-from rankfall.studies.plan import Cell, Plan
+from rankfall.studies.layout import Cell, Plan
 from rankfall.studies.study import Study
 
 _LOG = logging.getLogger("rankfall")

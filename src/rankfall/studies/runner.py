@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -16,7 +17,7 @@ from rankfall.errors import ProblemError
 from rankfall.studies.cells import simulate_cell
 from rankfall.studies.cluster import on_cluster
 from rankfall.studies.folder import Folder
-from rankfall.studies.plan import Cell, Plan
+from rankfall.studies.layout import Cell, Plan
 
 
 @dataclass(frozen=True)
@@ -59,13 +60,13 @@ def carry_out(
         missing = folder.missing()
         follow = _Follow(plan, missing, watch)
         if scheduler is not None:
-            finished = on_cluster(missing, plan.prepared, scheduler)
-            threads = 1
+            finished, threads = on_cluster(missing, plan.prepared, scheduler), 1
         else:
             finished = _here(missing, plan, threads, follow)
-        for cell, content, seconds in finished:
-            folder.keep(cell, content, seconds, threads)
-            follow.finished(cell)
+        with closing(finished):  # at once, also when it is left early: a cluster takes its work back then
+            for cell, content, seconds in finished:
+                folder.keep(cell, content, seconds, threads)
+                follow.finished(cell)
         return folder.assemble()
 
 
@@ -74,7 +75,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _here(missing: list[Cell], plan: Plan, workers: int, follow: _Follow) -> Iterator[Finished]:
+def _here(missing: list[Cell], plan: Plan, workers: int, follow: _Follow) -> Generator[Finished, None, None]:
     for cell in missing:
         follow.begins(cell)
         began = time.perf_counter()

@@ -14,13 +14,13 @@ from rankfall.arrays import FloatArray
 from rankfall.policies import POLICIES
 from rankfall.simulation import simulate
 from rankfall.studies.cells import users_of
-from rankfall.studies.plan import Cell, Plan
+from rankfall.studies.layout import Cell, Plan
 
-PROBES = 6
+PROBES = 5
 """At how many settings each policy is tried."""
 
-_SECONDS = 0.7  # of work in one trial
-_LONGEST = 20_000  # steps of one trial
+_SECONDS = 3.0  # of work in one trial, at most
+_LONGEST = 20_000  # steps of one trial; a policy gets faster as it learns, mostly before that
 
 
 @dataclass(frozen=True, eq=False)
