@@ -330,3 +330,13 @@ def test_a_forecast_grows_with_the_work(laid: Plan) -> None:
         early, late = told.per_step(policy)
         assert 0 < late < 1e-2
         assert 0 < early < 1e-2
+
+
+def test_the_example_in_the_docs_is_a_study() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "studies.md").read_text()
+    study = Study.from_toml(page.partition("```toml\n")[2].partition("```")[0])
+    assert [setting.value for setting in study.grid] == [0.2, 0.8]
+    for name, scale in SCALES.items():
+        work = 17 * 5 * scale.users * scale.repeats * scale.steps
+        row = f"| `{name}` | {scale.users} | {scale.repeats} | {scale.steps:,} | {work:,} |"
+        assert row in page

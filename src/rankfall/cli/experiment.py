@@ -11,7 +11,15 @@ from typing import Any, TypeVar
 import click
 import polars as pl
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from rankfall.cli.parts import Rate
@@ -116,17 +124,19 @@ def _run(laid: Plan, out: Path, workers: int | None, scheduler: str | None) -> p
 
 @contextmanager
 def _progress() -> Iterator[Callable[[Status], None]]:
-    columns = (
+    console = Console(stderr=True)
+    columns: tuple[ProgressColumn, ...] = (
         TextColumn("{task.fields[cells]}"),
-        BarColumn(),
+        BarColumn(20),
         TextColumn("{task.percentage:.0f}%"),
         Rate(),
         TimeElapsedColumn(),
         TextColumn("left:"),
         TimeRemainingColumn(),
-        TextColumn("{task.description}", style="dim"),
     )
-    with Progress(*columns, console=Console(stderr=True), speed_estimate_period=120) as bar:
+    if console.width >= 130:
+        columns += (TextColumn("{task.description}", style="dim"),)
+    with Progress(*columns, console=console, speed_estimate_period=120) as bar:
         task: list[TaskID] = []
 
         def watch(status: Status) -> None:
