@@ -16,11 +16,12 @@ from rankfall.simulation import simulate
 from rankfall.studies.cells import users_of
 from rankfall.studies.layout import Cell, Plan
 
-PROBES = 5
+PROBES = 4
 """At how many settings each policy is tried."""
 
 _SECONDS = 3.0  # of work in one trial, at most
-_LONGEST = 20_000  # steps of one trial; a policy gets faster as it learns, mostly before that
+_SHORTEST = 2_000
+_LONGEST = 50_000  # steps of one trial; a policy gets faster as it learns, so a short one would say too much
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +119,8 @@ def _pace(cell: Cell, plan: Plan, workers: int, turn: int) -> tuple[Pace, float]
     users = users_of(replace(cell, users=min(len(data.user_ids), (turn + 1) * workers)), data)[-workers:]
     simulate(policy(catalog, gamma=cell.gamma), users[0], 3, cell.k)  # compiled or loaded before the clock runs
 
+    longest = min(_LONGEST, max(cell.steps, _SHORTEST))
+
     def trial(index: int) -> tuple[list[int], list[float], float]:
         steps, seconds = [0], [0.0]
         began, work_began = time.perf_counter(), time.thread_time()
@@ -130,7 +133,7 @@ def _pace(cell: Cell, plan: Plan, workers: int, turn: int) -> tuple[Pace, float]
 
         user = users[index % len(users)]
         with suppress(_Enough):
-            simulate(policy(catalog, gamma=cell.gamma), user, _LONGEST, cell.k, index, [_LONGEST], look)
+            simulate(policy(catalog, gamma=cell.gamma), user, longest, cell.k, index, [longest], look)
         return steps, seconds, time.perf_counter() - began
 
     with ThreadPoolExecutor(workers) as pool:
