@@ -309,6 +309,13 @@ def test_other_versions(laid: Plan, whole: Path, tmp_path: Path, caplog: pytest.
         folder.check()
 
 
+def test_damaged_timings_stop_nothing(laid: Plan, whole: Path, tmp_path: Path) -> None:
+    for text in ("[", "[1]", '{"a": 1, "b": {}}'):
+        (tmp_path / "timings.json").write_text(text)
+        assert Folder(tmp_path, laid).timings() == {}
+    assert Folder(whole, laid).timings().keys() == {cell.key for cell in laid.cells}
+
+
 def test_two_at_once_in_one_folder(laid: Plan, tmp_path: Path) -> None:
     pytest.importorskip("fcntl")
     with Folder(tmp_path, laid).opened(), pytest.raises(FileError, match="another process is at work"):

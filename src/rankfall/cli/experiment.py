@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -82,30 +82,37 @@ def conduct(
 
 
 def settings(folder: Folder) -> dict[str, object]:
-    """What a report should say about how the results came about."""
+    """What a report should say about how the results came about; under "timings", how fast."""
     laid, study = folder.plan, folder.plan.study
-    speed: dict[str, float] = {}
-    for policy in study.policies:
-        rows = [row for row in folder.timings().values() if row.get("policy") == policy and row.get("seconds")]
-        if rows:
-            speed[policy] = sum(row["steps"] for row in rows) / sum(row["seconds"] * row["workers"] for row in rows)
     return {
         "name": study.name,
-        "dataset": study.dataset,
+        "dataset": laid.prepared.dataset,
         "policies": list(study.policies),
         "gamma": study.gamma,
         "users": laid.cells[0].users,
         "repeats": study.repeats,
         "steps": study.steps,
-        "seed": study.seed,
         "interactions": laid.interactions,
-        "unit_preferences": study.preparation.unit_preferences,
-        "perfect_coverage": study.preparation.perfect_coverage,
-        "data": laid.prepared.describe(),
-        "notes": list(laid.notes),
-        "steps_per_second": speed,  # of one worker
-        "provenance": folder.provenance(),
+        "seed": study.seed,
+        "preparation": asdict(study.preparation),
+        "data": {line.split()[0]: line.split(maxsplit=1)[1] for line in laid.prepared.describe().splitlines()[1:]},
+        "notes": list(laid.notes) or "none",
+        "provenance": {name: value for name, value in folder.provenance().items() if name not in {"seed", "notes"}},
+        "timings": _speeds(folder),
     }
+
+
+def _speeds(folder: Folder) -> dict[str, object]:
+    """Of each policy, and in all."""
+    timings = list(folder.timings().values())
+    said: dict[str, object] = {}
+    for policy in folder.plan.study.policies:
+        rows = [row for row in timings if row["policy"] == policy]
+        work = sum(row["seconds"] * row["workers"] for row in rows)
+        if work:
+            said[policy] = f"{sum(row['steps'] for row in rows) / work:,.0f} steps a second on one core"
+    said["all cells"] = _duration(sum(row["seconds"] for row in timings)) + ", one after the other"
+    return said
 
 
 def _run(laid: Plan, out: Path, workers: int | None, scheduler: str | None) -> pl.DataFrame:

@@ -21,6 +21,7 @@ from rankfall.studies.layout import Cell, Plan
 from rankfall.studies.study import Study
 
 _LOG = logging.getLogger("rankfall")
+_TIMED = {"policy", "steps", "seconds", "workers"}
 _LIBRARIES = ("numpy", "numba", "scipy", "polars")
 
 
@@ -129,9 +130,10 @@ class Folder:
         """How long each cell took: for people and the report, never part of a result."""
         path = self.path / "timings.json"
         try:
-            return _json(path) if path.exists() else {}
+            rows = _json(path) if path.exists() else {}
         except FileError:
             return {}
+        return {key: row for key, row in rows.items() if isinstance(row, dict) and row.keys() >= _TIMED}
 
     def assemble(self) -> pl.DataFrame:
         """Put ``runs.parquet`` together, in the order of the grid, from all cells."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 
 from rankfall.errors import ProblemError
@@ -66,7 +67,7 @@ def paper_study(
         raise ProblemError(f"no scale {scale!r}; choose from {', '.join(SCALES)}")
     size = SCALES[scale]
     return Study(
-        name=f"{', '.join(chosen)} on {dataset}",
+        name=f"{', '.join(chosen)} on {Path(dataset).name}",
         dataset=dataset,
         grid=tuple(setting for name in chosen for setting in STUDIES[name]),
         policies=tuple(policies),
