@@ -15,6 +15,8 @@ COMMANDS = {
     "simulate": "Compare policies on a generated catalog.",
     "bench": "Measure speed against plain NumPy.",
     "data": "See, get and prepare data sets.",
+    "reproduce": "Run the paper's experiments on a data set.",
+    "run": "Run a study of your own, from a file.",
 }
 
 

@@ -11,15 +11,13 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
-    ProgressColumn,
-    Task,
     TextColumn,
     TimeRemainingColumn,
 )
 from rich.table import Table
-from rich.text import Text
 
 from rankfall import plots
+from rankfall.cli.parts import Names, Rate
 from rankfall.datasets import Generated, generate
 from rankfall.environment import CascadeUser
 from rankfall.errors import FileError, ProblemError
@@ -29,37 +27,10 @@ from rankfall.results import summary
 from rankfall.simulation import simulate_many
 
 
-class _Names(click.ParamType[tuple[str, ...]]):
-    """Policy names with commas between."""
-
-    name = "names"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
-        if isinstance(value, tuple):
-            return value
-        names = tuple(dict.fromkeys(name.strip() for name in str(value).split(",") if name.strip()))
-        unknown = [name for name in names if name not in POLICIES]
-        if unknown or not names:
-            self.fail(
-                f"no policy {unknown[0] if unknown else value!r}; choose from {', '.join(POLICIES)}",
-                param,
-                ctx,
-            )
-        return names
-
-
-class _Rate(ProgressColumn):
-    """Steps per second so far."""
-
-    def render(self, task: Task) -> Text:
-        speed = task.finished_speed or task.speed
-        return Text(f"{speed:,.0f} steps/s" if speed else "", style="progress.data.speed")
-
-
 @click.command(name="simulate", help="Compare policies on a generated catalog: regret plot, table and numbers.")
 @click.option(
     "--policies",
-    type=_Names(),
+    type=Names(),
     default=",".join(POLICIES),
     help="Names, with commas between.  [default: all]",
 )
@@ -137,7 +108,7 @@ def _compare(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        _Rate(),
+        Rate(),
         TimeRemainingColumn(),
     )
     frames = []

@@ -1,0 +1,60 @@
+"""``rankfall reproduce``: the paper's experiments on a data set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from rankfall.cli.experiment import conduct, run_options
+from rankfall.cli.parts import Names
+from rankfall.policies import POLICIES
+from rankfall.studies import SCALES, STUDIES, Preparation, paper_study
+
+
+@click.command(name="reproduce", help="Run the paper's experiments on a data set, by name or path.")
+@click.argument("dataset")
+@click.option("--study", type=click.Choice([*STUDIES, "all"]), default="all", show_default=True, help="Which of them.")
+@click.option("--scale", type=click.Choice(list(SCALES)), default="quick", show_default=True, help="How much of it.")
+@click.option("--users", type=click.IntRange(1), help="Test users.  [default: as the scale says]")
+@click.option("--repeats", type=click.IntRange(1), help="Runs of each user.  [default: as the scale says]")
+@click.option("--steps", type=click.IntRange(1), help="Lists shown in each run.  [default: as the scale says]")
+@click.option(
+    "--policies", type=Names(), default=",".join(POLICIES), help="Names, with commas between.  [default: all]"
+)
+@click.option("--gamma", type=click.FloatRange(0), default=1.0, show_default=True, help="Exploration.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Decides the users' coins.")
+@click.option("--unit-preferences", is_flag=True, help="Divide each user's beta by its length.")
+@click.option("--perfect-coverage", is_flag=True, help="Let policies see the topic coverage of the test users.")
+@run_options
+def command(
+    dataset: str,
+    study: str,
+    scale: str,
+    users: int | None,
+    repeats: int | None,
+    steps: int | None,
+    policies: tuple[str, ...],
+    gamma: float,
+    seed: int,
+    unit_preferences: bool,
+    perfect_coverage: bool,
+    out: Path,
+    workers: int | None,
+    scheduler: str | None,
+    dry_run: bool,
+) -> None:
+    """Build the study and run it."""
+    built = paper_study(
+        dataset,
+        STUDIES if study == "all" else [study],
+        scale,
+        users=users,
+        repeats=repeats,
+        steps=steps,
+        policies=policies,
+        gamma=gamma,
+        seed=seed,
+        preparation=Preparation(unit_preferences=unit_preferences, perfect_coverage=perfect_coverage),
+    )
+    conduct(built, out, workers=workers, scheduler=scheduler, dry_run=dry_run, paper=True)
