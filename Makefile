@@ -6,8 +6,8 @@ READY := .venv/.ready
 .PHONY: run test lint clean
 .DELETE_ON_ERROR:
 
-run: $(READY)  ## compare all policies on a generated catalog; about a minute
-	$(BIN)/rankfall simulate
+run: $(READY)  ## the paper's experiments, small, on the data that comes with the package; a minute or two
+	$(BIN)/rankfall reproduce movielens-small --scale quick --out out/reproduce
 
 test: lint  ## everything: style, types, layers, tests, doctests
 	$(BIN)/python -m pytest

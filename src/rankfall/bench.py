@@ -112,7 +112,7 @@ def speed(world: World, name: str, steps: int, k: int, users: int, numpy_steps: 
     return Speed(name, 1e6 * numpy_seconds / (users * numpy_steps), 1e6 * our_seconds / total, scored / total)
 
 
-def cores(world: World, name: str, steps: int, k: int, workers: int) -> float:
+def side_by_side(world: World, name: str, steps: int, k: int, workers: int) -> float:
     """How many times faster ``workers`` threads are than one, on the same runs."""
     users = [world.user(index * 37) for index in range(2 * workers)]
     policy = POLICIES[name](world.catalog)

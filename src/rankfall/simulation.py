@@ -142,8 +142,7 @@ def simulate_many(
     """
     repeats = whole("repeats", repeats, ProblemError, low=1)
     seed = whole("seed", seed, ProblemError, low=0)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    threads = cores if workers is None else whole("workers", workers, ProblemError, low=1)
+    threads = cores() if workers is None else whole("workers", workers, ProblemError, low=1)
     marks = None if checkpoints is None else list(checkpoints)
     stopped, lock = threading.Event(), threading.Lock()
 
@@ -170,6 +169,11 @@ def simulate_many(
         finally:
             stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def streams(seed: Seed) -> tuple[np.random.Generator, np.random.Generator]:

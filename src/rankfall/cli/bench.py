@@ -38,6 +38,7 @@ def command(
     from rankfall.datasets import find
     from rankfall.features import prepare
     from rankfall.policies import POLICIES
+    from rankfall.simulation import cores
 
     bench.give_numpy_its_best()
     notes = Console(stderr=True)
@@ -49,11 +50,11 @@ def command(
         for name in POLICIES:
             status.update(f"{name} against NumPy")
             speeds.append(bench.speed(world, name, steps, 10, users, numpy_steps))
-        workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        workers = cores()
         status.update(f"{workers} cores against one")
-        gain = bench.cores(world, "CascadeHybrid", steps, 10, workers)
+        gain = bench.side_by_side(world, "CascadeHybrid", steps, 10, workers)
         ranks = []
-        for items, warm in ((1_000, 5_000), (100_000, 2_000), (1_000_000, 300)):
+        for items, warm in ((1_000, 5_000), (100_000, 2_000), (1_000_000, 1_000)):
             if items <= max(largest, 1000):
                 status.update(f"rank of {items:,} items")
                 ranks.append(bench.serving(world, items, warm))

@@ -23,16 +23,9 @@ from rich.progress import (
 from rich.table import Table
 
 from rankfall.cli.parts import Rate
-from rankfall.studies import Folder, Forecast, Plan, Status, Study, carry_out, cores, forecast, paper_study, plan
-
-try:
-    from rankfall.report import write_report  # type: ignore[import-not-found, unused-ignore]
-except ImportError:  # until the report is merged: remove this fallback, and the comment above, then
-
-    def write_report(out: Path, runs: pl.DataFrame, settings: dict[str, object]) -> list[Path]:  # noqa: ARG001
-        """Write nothing."""
-        return []
-
+from rankfall.report import write_report
+from rankfall.simulation import cores
+from rankfall.studies import Folder, Forecast, Plan, Status, Study, carry_out, forecast, paper_study, plan
 
 C = TypeVar("C", bound=Callable[..., Any])
 

@@ -4,7 +4,7 @@ from rankfall.studies.folder import Folder
 from rankfall.studies.grid import SCALES, STUDIES, Scale, paper_study
 from rankfall.studies.layout import Cell, Plan, plan
 from rankfall.studies.pace import Forecast, forecast
-from rankfall.studies.runner import Status, carry_out, cores
+from rankfall.studies.runner import Status, carry_out
 from rankfall.studies.study import Preparation, Setting, Study
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "Status",
     "Study",
     "carry_out",
-    "cores",
     "forecast",
     "paper_study",
     "plan",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Generator
 from contextlib import closing
@@ -14,6 +13,7 @@ import polars as pl
 
 from rankfall.arrays import whole
 from rankfall.errors import ProblemError
+from rankfall.simulation import cores
 from rankfall.studies.cells import simulate_cell
 from rankfall.studies.cluster import on_cluster
 from rankfall.studies.folder import Folder
@@ -68,11 +68,6 @@ def carry_out(
                 folder.keep(cell, content, seconds, threads)
                 follow.finished(cell)
         return folder.assemble()
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _here(missing: list[Cell], plan: Plan, workers: int, follow: _Follow) -> Generator[Finished, None, None]:
