@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -27,6 +28,7 @@ from rankfall.report import write_report
 from rankfall.simulation import cores
 from rankfall.studies import Folder, Forecast, Plan, Status, Study, carry_out, forecast, paper_study, plan
 
+_OFTEN = 0.3  # seconds between two looks; a rate is taken over a thousand looks, so that it spans all policies
 C = TypeVar("C", bound=Callable[..., Any])
 
 
@@ -136,10 +138,16 @@ def _progress() -> Iterator[Callable[[Status], None]]:
     )
     if console.width >= 130:
         columns += (TextColumn("{task.description}", style="dim"),)
-    with Progress(*columns, console=console, speed_estimate_period=120) as bar:
+    with Progress(*columns, console=console, speed_estimate_period=300) as bar:
         task: list[TaskID] = []
+        told = 0.0
 
         def watch(status: Status) -> None:
+            nonlocal told
+            now = time.monotonic()
+            if now - told < _OFTEN and status.done < status.total:
+                return
+            told = now
             cells = f"{status.cells_done}/{status.cells} cells"
             if not task:  # what was there already is no part of the rate
                 task.append(bar.add_task(status.at, total=status.total, completed=status.done, cells=cells))
