@@ -114,7 +114,7 @@ def speed(world: World, name: str, steps: int, k: int, users: int, numpy_steps: 
 
 def side_by_side(world: World, name: str, steps: int, k: int, workers: int) -> float:
     """How many times faster ``workers`` threads are than one, on the same runs."""
-    users = [world.user(index * 37) for index in range(2 * workers)]
+    users = [world.user(index * 37) for index in range(6 * workers)]  # enough for the last ones not to wait long
     policy = POLICIES[name](world.catalog)
     seconds = []
     for n in (1, workers):
