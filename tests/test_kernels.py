@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from rankfall import POLICIES, CascadeUser, Catalog, LinearPolicy, RankError, Ranking, generate, simulate
+from rankfall import POLICIES, CascadeUser, Catalog, LinearPolicy, ProblemError, RankError, Ranking, generate, simulate
 from rankfall.kernels import ridge, shortlists
 from rankfall.kernels.items import items_of
 from rankfall.simulation import streams
@@ -134,6 +134,23 @@ def test_the_yardstick_does_the_same_work(name: str) -> None:
         policy.update(ranking, None if click < 0 else click)
         regret += lost
     np.testing.assert_allclose(yardstick.covariance, policy.covariance, atol=1e-9)
+
+
+def test_gamma_may_change_at_any_time() -> None:
+    world = generate(items=150, topics=8, features=5, seed=4)
+    fast, plain = POLICIES["CascadeHybrid"](world.catalog), POLICIES["CascadeHybrid"](world.catalog)
+    plain.pruning = False
+    for gamma in (1.0, 0.0, 3.0, 0.2):
+        for policy in (fast, plain):
+            policy.gamma = gamma
+        for click in (None, 2, 0, None, 1):
+            shown = fast.rank(6), plain.rank(6)
+            assert shown[0].scores.tobytes() == shown[1].scores.tobytes()
+            fast.update(shown[0], click)
+            plain.update(shown[1], click)
+    with pytest.raises(ProblemError, match="gamma must be a number"):
+        fast.gamma = -1.0
+    assert fast.gamma == 0.2
 
 
 def test_invert_against_lapack() -> None:

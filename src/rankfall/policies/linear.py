@@ -104,7 +104,9 @@ class LinearPolicy:
             raise CatalogError(f"catalog must be a Catalog, got {type(catalog).__name__}")
         self.recipe = recipe
         self.catalog = catalog
-        self.gamma = number("gamma", gamma, ProblemError, low=0.0)
+        self._shortlists: Shortlists | None = None
+        self._scored = 0
+        self.gamma = gamma
         self.pruning = True
         self._lineages = frozenset({catalog.lineage})
         self._items = _layout(catalog, recipe)
@@ -116,8 +118,6 @@ class LinearPolicy:
             needs = " or ".join(name for name, block in blocks.items() if block != "absent")
             raise CatalogError(f"{recipe.name} needs {needs}, and {catalog!r} has none")
         self._model = Ridge(columns)
-        self._shortlists: Shortlists | None = None
-        self._scored = 0
         self._lock = threading.Lock()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LinearPolicy:
@@ -131,6 +131,16 @@ class LinearPolicy:
 
     def __repr__(self) -> str:
         return f"{self.recipe.name}({self.catalog!r}, gamma={self.gamma:g}, {self.n_updates} updates)"
+
+    @property
+    def gamma(self) -> float:
+        """Exploration: how many widths above its mean an item is judged. May be changed at any time."""
+        return self._gamma
+
+    @gamma.setter
+    def gamma(self, gamma: float) -> None:
+        self._gamma = number("gamma", gamma, ProblemError, low=0.0)
+        self._scored, self._shortlists = self.scored, None  # they hold bounds for the old one
 
     @property
     def n_items(self) -> int:

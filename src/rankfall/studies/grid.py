@@ -24,7 +24,7 @@ class Scale:
 SCALES: Mapping[str, Scale] = MappingProxyType(
     {
         "quick": Scale(users=5, repeats=1, steps=1_500),
-        "standard": Scale(users=30, repeats=1, steps=20_000),
+        "standard": Scale(users=20, repeats=1, steps=20_000),
         "paper": Scale(users=500, repeats=2, steps=50_000),
     }
 )
