@@ -9,6 +9,7 @@ import pytest
 
 from rankfall import POLICIES, CascadeUser, Catalog, LinearPolicy, ProblemError, RankError, Ranking, generate, simulate
 from rankfall.kernels import ridge, shortlists
+from rankfall.kernels.groups import groups_of
 from rankfall.kernels.items import items_of
 from rankfall.simulation import streams
 from rankfall.yardstick import Yardstick
@@ -202,7 +203,7 @@ def test_groups_hold_every_item_once_with_its_features(items: int, d: int, m: in
     rng = np.random.default_rng(items)
     x = rng.random((items, d)) * (rng.random((items, d)) < 0.1)
     z = rng.normal(size=(items, m))
-    groups = shortlists.groups_of(items_of(x, z, True, False))
+    groups = groups_of(items_of(x, z, True, False))
     assert groups.slot[groups.item].tolist() == list(range(items))
     assert (groups.dense == z[groups.item].T).all()
     rebuilt = np.zeros_like(x)

@@ -6,10 +6,11 @@ import numpy as np
 
 from rankfall.kernels import greedy, shortlists
 from rankfall.kernels.cascade import User, attraction, covered, first_click, some_click
+from rankfall.kernels.groups import Groups
 from rankfall.kernels.items import Items
 from rankfall.kernels.jit import compiled
 from rankfall.kernels.ridge import State, learn
-from rankfall.kernels.shortlists import SCORED, Groups, Shortlists
+from rankfall.kernels.shortlists import SCORED, Shortlists
 
 
 @compiled

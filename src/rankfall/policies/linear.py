@@ -17,9 +17,10 @@ from rankfall.catalog import Catalog, Id
 from rankfall.errors import CatalogError, FeedbackError, ProblemError, RankError, RankfallError
 from rankfall.files import load_blocks, save_blocks
 from rankfall.kernels import greedy, shortlists
+from rankfall.kernels.groups import Groups, groups_of
 from rankfall.kernels.items import Items, items_of
 from rankfall.kernels.ridge import State
-from rankfall.kernels.shortlists import SCORED, Groups, Shortlists, groups_of, new_shortlists
+from rankfall.kernels.shortlists import SCORED, Shortlists, new_shortlists
 from rankfall.model import Ridge
 from rankfall.policies.ranking import Click, Ranking, eligible, first_click
 
