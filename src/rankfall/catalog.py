@@ -108,6 +108,9 @@ class Catalog:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def __contains__(self, item: object) -> bool:
+        return _known(item, self._row_of)
+
     def __repr__(self) -> str:
         return f"Catalog({len(self)} items, {self.n_topics} topics, {self.n_features} features)"
 
@@ -155,6 +158,10 @@ class Catalog:
     @cached_property
     def _row_of(self) -> dict[Id, int]:
         return {item: row for row, item in enumerate(self.ids)}
+
+    def row(self, item: Id) -> int | None:
+        """Row number of one id, or None."""
+        return self._row_of.get(item)
 
     def rows(self, ids: Iterable[Id]) -> IntArray:
         """Row numbers of these ids, in their order.

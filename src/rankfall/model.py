@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ class Ridge:
 
     def __init__(self, columns: int) -> None:
         self.state: State = new_state(columns)
+        self.lock = threading.Lock()
         self._work: FloatArray = np.empty(columns)
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,14 +118,10 @@ class LinearPolicy:
             needs = " or ".join(name for name, block in blocks.items() if block != "absent")
             raise CatalogError(f"{recipe.name} needs {needs}, and {catalog!r} has none")
         self._model = Ridge(columns)
-        self._lock = threading.Lock()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LinearPolicy:
         """A policy that learns on its own from here; what cannot change is shared."""
-        twin = copy.copy(self)
-        twin._model = Ridge.restore(self._model.arrays())
-        twin._shortlists = None
-        twin._lock = threading.Lock()
+        twin = self.with_model(Ridge.restore(self._model.arrays()))
         memo[id(self)] = twin
         return twin
 
@@ -163,6 +158,20 @@ class LinearPolicy:
         """The inverse of I + sum of phi phi' over the observed items; the paper's O^-1."""
         return self._model.covariance.copy()
 
+    @property
+    def model(self) -> Ridge:
+        """All it has learned."""
+        return self._model
+
+    def with_model(self, model: Ridge) -> LinearPolicy:
+        """The same policy on another's learning, which the two then share; what cannot change is shared too."""
+        if model.weights.shape != self._model.weights.shape:
+            raise ProblemError(f"a model of {len(model.weights)} columns for {len(self._model.weights)}")
+        twin = copy.copy(self)
+        twin._model = model
+        twin._shortlists = None
+        return twin
+
     def _space(self, lineage: str) -> str:
         return f"{self.recipe.coverage} coverage, {self.recipe.relevance} relevance, catalog {lineage}"
 
@@ -184,7 +193,7 @@ class LinearPolicy:
         items = np.empty(k, dtype=np.int64)
         features = np.empty((k, len(self._model.weights)))
         means, widths = np.empty(k), np.empty(k)
-        with self._lock:
+        with self._model.lock:
             weights = self._model.weights.copy()
             if self.pruning and len(allowed) == self.n_items:
                 shortlists.rank(*self.compiled(k), items, features, means, widths)
@@ -224,13 +233,16 @@ class LinearPolicy:
         Items above the click are negatives, the click is positive, below it nothing is learned; without a click all
         are negatives. Of several clicks the first counts.
         """
-        features = self._checked(ranking)
+        self.learn(self._checked(ranking), click)
+
+    def learn(self, features: FloatArray, click: Click) -> None:
+        """What :meth:`update` does, for features as shown that were kept without their ranking."""
         position = first_click(click, len(features))
         seen = len(features) if position is None else position + 1
         rewards = np.zeros(seen)
         if position is not None:
             rewards[position] = 1.0
-        with self._lock:
+        with self._model.lock:
             self._model.learn(features[:seen], rewards)
 
     def _checked(self, ranking: Ranking) -> FloatArray:
