@@ -8,6 +8,7 @@
     ├── FeedbackError   a click that does not answer the ranking it came with
     ├── ProblemError    a simulated user, an experiment or a setting that makes no sense
     ├── FileError       a file that is missing, damaged or not ours
+    ├── StoreError      a database that cannot be reached, read or written
     └── ContractError   a policy or environment that breaks its contract (see ``check_policy``)
 
 Each message names the value that was given and what was expected instead.
@@ -36,6 +37,10 @@ class ProblemError(RankfallError):
 
 class FileError(RankfallError):
     """A file that is missing, damaged, or not ours."""
+
+
+class StoreError(RankfallError):
+    """A database that cannot be reached, read or written."""
 
 
 class ContractError(RankfallError):

@@ -17,6 +17,7 @@ COMMANDS = {
     "data": "See, get and prepare data sets.",
     "reproduce": "Run the paper's experiments on a data set.",
     "run": "Run a study of your own, from a file.",
+    "serve": "Serve rankings and learn from feedback.",
 }
 
 

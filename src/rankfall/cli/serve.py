@@ -1,0 +1,170 @@
+"""``rankfall serve``: the service, with one command."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import shutil
+import socket
+import tempfile
+from pathlib import Path
+
+import click
+
+from rankfall.catalog import Catalog
+from rankfall.errors import RankfallError
+from rankfall.policies import POLICIES
+
+
+@click.command(short_help="Serve rankings and learn from feedback.")
+@click.option("--catalog", type=click.Path(path_type=Path), help="Items: a Parquet file. Read the first time only.")
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    default=Path("rankfall-data"),
+    show_default=True,
+    help="Folder of the SQLite store.",
+)
+@click.option("--store", help="postgresql://... instead of a folder, for many processes and machines.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", default=8321, show_default=True, type=click.IntRange(0, 65535))
+@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes.")
+@click.option("--keys", type=click.Path(path_type=Path), help="TOML file of API keys (see: rankfall key).")
+@click.option(
+    "--policy",
+    default="CascadeHybrid",
+    show_default=True,
+    type=click.Choice(list(POLICIES)),
+    help="Of the first model.",
+)
+@click.option("--gamma", default=1.0, show_default=True, type=click.FloatRange(0), help="Of the first model.")
+@click.option(
+    "--scope",
+    default="global",
+    show_default=True,
+    type=click.Choice(["global", "segment", "user"]),
+    help="Of the first model.",
+)
+@click.option(
+    "--id", "id_column", default="id", show_default=True, help="Column of ids, for a table that Rankfall did not write."
+)
+@click.option("--title", help="Column of titles, likewise.")
+@click.option("--topics", help="Column of topics, likewise: lists, or names with | between.")
+@click.option("--features", help="Columns of relevance features, likewise, with commas between.")
+@click.option(
+    "--in-memory",
+    default=10_000,
+    show_default=True,
+    type=click.IntRange(100),
+    help="States of users or segments held in memory.",
+)
+@click.option("--log-requests", is_flag=True, help="Log every request, not only slow and failed ones.")
+def command(
+    catalog: Path | None,
+    data: Path,
+    store: str | None,
+    host: str,
+    port: int,
+    workers: int,
+    keys: Path | None,
+    policy: str,
+    gamma: float,
+    scope: str,
+    id_column: str,
+    title: str | None,
+    topics: str | None,
+    features: str | None,
+    in_memory: int,
+    log_requests: bool,
+) -> None:
+    """Serve rankings and learn from feedback.
+
+    Everything is kept in one SQLite file in --data, or in PostgreSQL with --store. The first time --catalog is needed;
+    from then on items are changed over the interface, and the option is not looked at.
+    """
+    try:
+        import uvicorn
+
+        from rankfall.service.app import Config
+        from rankfall.service.keys import Keys
+        from rankfall.service.setup import prepare
+    except ImportError as problem:
+        raise RankfallError(
+            f"serving needs the extra: pip install 'rankfall[serve]' (missing: {problem.name})"
+        ) from None
+    if keys is None and not _loopback(host):
+        raise RankfallError(
+            f"without --keys anybody who reaches {host} could rank, teach and reset; "
+            "give --keys FILE, or listen on 127.0.0.1 only"
+        )
+    if keys is not None:
+        Keys.read(keys)
+    place = store or str(data)
+    settings = {"policy": policy, "gamma": gamma, "scope": scope}
+    read = None if catalog is None else (lambda: _read(catalog, id_column, title, topics, features))
+    lines = prepare(place, read, settings)
+    Config(store=place, keys=None if keys is None else str(keys), room=in_memory, log_requests=log_requests).publish()
+    counts = None
+    if workers > 1:
+        counts = tempfile.mkdtemp(prefix="rankfall-metrics-")
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = counts
+    if keys is None:
+        lines.append("No keys: only this machine can reach it.")
+    port = _free(host, port)
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    for line in lines:
+        click.echo(line)
+    click.echo(f"Serving on {address}  (page: {address}/  interface: {address}/docs)")
+    try:
+        uvicorn.run(
+            "rankfall.service.app:from_environment",
+            factory=True,
+            host=host,
+            port=port,
+            workers=workers,
+            access_log=False,
+            log_config=None,
+            server_header=False,
+            timeout_keep_alive=75,
+            timeout_graceful_shutdown=10,
+        )
+    finally:
+        if counts is not None:
+            shutil.rmtree(counts, ignore_errors=True)
+
+
+def _free(host: str, port: int) -> int:
+    """The port, if it can be listened on; for 0 one that can."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind((host, port))
+        except OSError as problem:
+            raise RankfallError(
+                f"cannot listen on {host}, port {port}: {problem.strerror}; give another --port"
+            ) from None
+        return int(trial.getsockname()[1])
+
+
+def _loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _read(path: Path, id_column: str, title: str | None, topics: str | None, features: str | None) -> Catalog:
+    """The catalog in a file that Rankfall wrote, or in a table whose columns were named."""
+    if topics is None and features is None:
+        return Catalog.read_parquet(path)
+    import polars as pl
+
+    try:
+        frame = pl.read_csv(path) if path.suffix == ".csv" else pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as problem:
+        raise RankfallError(f"{path} cannot be read: {problem}") from None
+    columns = tuple(name.strip() for name in (features or "").split(",") if name.strip())
+    return Catalog.from_frame(frame, id=id_column, title=title, topics=topics, features=columns)

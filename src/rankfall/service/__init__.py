@@ -1,0 +1,1 @@
+"""The ranking service: rankings out, feedback in, nothing lost."""

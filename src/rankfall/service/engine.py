@@ -1,0 +1,532 @@
+"""The engine: the state that a journal says there is, kept in memory, and everything that may be done with it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import secrets
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rankfall.catalog import Catalog
+from rankfall.errors import ProblemError, RankError, RankfallError, StoreError
+from rankfall.service.items import applied, packed, unpacked
+from rankfall.service.keeper import Job, Keeper
+from rankfall.service.model import Held, Model, Turn
+from rankfall.service.ranking import event_of, show
+from rankfall.service.schemas import Ask, Click, Feedback, Result, Settings
+from rankfall.stores import START, Checkpoint, Entry, Event, Position, Snapshot, Store, Transaction
+from rankfall.stores.packing import pack, unpack
+
+_log = logging.getLogger("rankfall.service")
+_END = Position(2**62, 2**62)
+
+PAGE = 1000
+"""Entries of the journal read at a time."""
+CHECKPOINT_AFTER = 20_000
+"""Entries folded before the whole state is saved, so that a restart need not fold them again."""
+CHECKPOINT_EVERY = 300.0
+"""Seconds after which the state is saved if anything happened."""
+SWEEP_EVERY = 1.0
+OVERLAP = 10.0
+"""Seconds by which a sweep looks back behind the last one, for lists that were being written at the time."""
+RANK_PATIENCE = 1.0
+
+
+class ConflictError(ProblemError):
+    """What was asked for contradicts what is there."""
+
+
+class MissingError(ProblemError):
+    """What was asked for does not exist."""
+
+
+@dataclass
+class Load:
+    """Bring the state of a key into memory."""
+
+    model: Model
+    key: str
+
+
+@dataclass
+class Record:
+    """Store a list before it is answered."""
+
+    event: Event
+
+
+@dataclass
+class Feed:
+    """Store feedback. ``may`` says of which models the caller may know."""
+
+    feedback: Sequence[Feedback]
+    may: Callable[[str], bool]
+    token: str = field(default_factory=lambda: secrets.token_hex(8))
+
+
+@dataclass
+class Do:
+    """Anything else that is written."""
+
+    what: Callable[[Transaction], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Fed:
+    """What became of one feedback."""
+
+    result: Result
+    reason: str = ""
+    model: str = ""
+    arm: str = ""
+    clicked: bool = False
+
+
+class Clock:
+    """Seconds since 1970 that never jump while the process runs, whatever is done to the machine's clock."""
+
+    def __init__(self) -> None:
+        self._offset = time.time() - time.monotonic()
+
+    def __call__(self) -> float:
+        """Now."""
+        return time.monotonic() + self._offset
+
+
+class Engine:
+    """All the models of a store, in memory.
+
+    Parameters
+    ----------
+    store : where everything is kept.
+    room : how many states of segments or users each model holds in memory.
+    clock : gives seconds since 1970.
+    on_fallback, on_expired : called with (model, reason) and (model, arm): for whoever counts.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        room: int = 10_000,
+        clock: Callable[[], float] | None = None,
+        on_fallback: Callable[[str, str], None] = lambda _model, _reason: None,
+        on_store_error: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.store = store
+        self.clock = clock or Clock()
+        self.models: dict[str, Model] = {}
+        self.catalog: Catalog | None = None
+        self.catalog_version = 0
+        self.position = START
+        self._room = room
+        self._on_fallback = on_fallback
+        self._unsaved = 0
+        self._saved_at = self._swept_at = time.monotonic()
+        self._catalog_changed = False
+        self._load()
+        self.fold()
+        self._swept = float(store.note("swept") or 0.0)
+        self._keeper = Keeper(self._work, self._idle, on_store_error)
+
+    # What the journal says
+
+    def _load(self) -> None:
+        """Begin with the newest checkpoint, if there is one."""
+        checkpoint = self.store.checkpoints("", ["engine"], START, _END)[0]
+        if checkpoint is None:
+            return
+        header, arrays = unpack(checkpoint.state)
+        if arrays:
+            self.catalog = unpacked(arrays["catalog"].tobytes())
+            self.catalog_version = header["catalog"]
+            self.models = {
+                name: Model.from_plain(name, plain, self.catalog, self._room)
+                for name, plain in header["models"].items()
+            }
+        self.position = checkpoint.position
+
+    def fold(self) -> int:
+        """Take in what is new in the journal; how many entries that was."""
+        folded = 0
+        while True:
+            entries = self.store.tail(self.position, PAGE)
+            for entry in entries:
+                self._apply(entry)
+                self.position = entry.position
+            self._use_catalog()
+            folded += len(entries)
+            if len(entries) < PAGE:
+                self._unsaved += folded
+                return folded
+
+    def _apply(self, entry: Entry) -> None:
+        if entry.kind in ("feedback", "expired"):
+            model = self.models.get(entry.model)
+            if model is not None:
+                model.learn(entry)
+        elif entry.kind == "catalog":
+            self.catalog = applied(self.catalog, entry.body, entry.blob)
+            self.catalog_version = entry.position.seq
+            self._catalog_changed = True
+        elif entry.kind == "create":
+            self._use_catalog()
+            assert self.catalog is not None
+            settings = Settings(**json.loads(entry.body))
+            turns = [Turn(entry.position)]
+            self.models[entry.model] = Model(entry.model, settings, self.catalog, turns, entry.at, self._room)
+        elif entry.kind == "settings":
+            model = self.models[entry.model]
+            model.change(Settings(**{**model.settings.model_dump(), **json.loads(entry.body)}))
+        elif entry.kind == "reset":
+            self.models[entry.model].turn(Turn(entry.position))
+        elif entry.kind == "restore":
+            source = Position(*json.loads(entry.body)["source"])
+            self.models[entry.model].turn(Turn(entry.position, source))
+        elif entry.kind == "forget":
+            mark = json.loads(entry.body)
+            for model in self.models.values():
+                if model.settings.scope == "user":
+                    model.drop(lambda key: _mark(key, mark["salt"]) == mark["digest"])
+
+    def _use_catalog(self) -> None:
+        if self._catalog_changed and self.catalog is not None:
+            self._catalog_changed = False
+            for model in self.models.values():
+                model.use(self.catalog)
+
+    # What the keeper does
+
+    def _work(self, jobs: list[Job[Any]]) -> None:
+        for job in jobs:
+            job.error = None  # of an attempt that came to nothing
+        writing = [job for job in jobs if not isinstance(job.what, Load)]
+        if writing:
+            with self.store.transaction() as tx:
+                self._record(tx, [job for job in writing if isinstance(job.what, Record)])
+                self._feed(tx, [job for job in writing if isinstance(job.what, Feed)])
+                for job in writing:
+                    if isinstance(job.what, Do):
+                        self._do(tx, job)
+            try:
+                self.fold()
+            except StoreError as problem:  # what was written is durable; it is folded as soon as the store is back
+                _log.warning("store cannot be read", extra={"reason": str(problem)})
+        wanted: dict[str, list[Job[Any]]] = defaultdict(list)
+        for job in jobs:
+            if isinstance(job.what, Load):
+                wanted[job.what.model.name].append(job)
+        for of_model in wanted.values():
+            self._load_keys(of_model)
+
+    def _load_keys(self, jobs: list[Job[Any]]) -> None:
+        model: Model = jobs[0].what.model
+        held, leaving = model.load(self.store, [job.what.key for job in jobs], self.position)
+        for job in jobs:
+            job.result = held[job.what.key]
+        if leaving:
+            with self.store.transaction() as tx:
+                tx.save(leaving)
+
+    def _record(self, tx: Transaction, jobs: list[Job[Any]]) -> None:
+        jobs = sorted(jobs, key=lambda job: (job.what.event.model, job.what.event.request_id or ""))
+        for job, stored in zip(jobs, tx.add_events([job.what.event for job in jobs]), strict=True):
+            event: Event = job.what.event
+            job.result = event
+            if not stored:
+                earlier = tx.event_of_request(event.model, event.request_id) if event.request_id else event
+                if earlier is None or earlier.digest != event.digest:
+                    job.error = ConflictError(f"request_id {event.request_id!r} was used for another request")
+                job.result = earlier
+
+    def _feed(self, tx: Transaction, jobs: list[Job[Any]]) -> None:
+        """Append feedback in the order of event ids: so two servers never wait for each other in a ring."""
+        now = self.clock()
+        given = [(job, i, one) for job in jobs for i, one in enumerate(job.what.feedback)]
+        for job in jobs:
+            job.result = [None] * len(job.what.feedback)
+        rows, places = [], []
+        for (job, i, one), event in zip(given, tx.events([one.event_id for _, _, one in given]), strict=True):
+            fed, clicks = self._judge(one, event, job.what.may, now)
+            job.result[i] = fed
+            if event is not None and fed.result == "accepted":
+                body = json.dumps({"clicked": clicks})
+                rows.append(("feedback", event.model, event.key, event.id, body, now, job.what.token))
+                places.append((job, i))
+        order = sorted(range(len(rows)), key=lambda n: rows[n][3])
+        for n, stored in zip(order, tx.add_answers([rows[n] for n in order]), strict=True):
+            if stored:
+                continue
+            job, i = places[n]
+            earlier = tx.answer_of(rows[n][3])
+            if (
+                earlier is None or earlier[3] != job.what.token
+            ):  # else it is our own, from an attempt that seemed to fail
+                late = earlier is not None and earlier[0] == "expired"
+                job.result[i] = _LATE if late else Fed("duplicate", "this list has feedback already; the first counts")
+
+    def _judge(
+        self, one: Feedback, event: Event | None, may: Callable[[str], bool], now: float
+    ) -> tuple[Fed, list[int]]:
+        if event is None or not may(event.model):
+            return Fed("unknown", "no list with this event_id"), []
+        items = [item["id"] for item in json.loads(event.answer)["items"]]
+        clicks = []
+        clicked = one.clicked if isinstance(one.clicked, list) else [] if one.clicked is None else [one.clicked]
+        for click in clicked:
+            place = _place(click, items)
+            if place is None:
+                return Fed("rejected", f"{_text(click)} is not in the list, which has {len(items)} items"), []
+            clicks.append(place)
+        if now > event.expires:
+            return _LATE, []
+        return Fed("accepted", "", event.model, event.arm, bool(clicks)), sorted(set(clicks))
+
+    def _do(self, tx: Transaction, job: Job[Any]) -> None:
+        try:
+            with tx.attempt():
+                job.result = job.what.what(tx)
+        except StoreError:
+            raise
+        except RankfallError as problem:
+            job.error = problem
+
+    def _idle(self) -> None:
+        """What is done between batches: read on, see whose wait ran out, save."""
+        self.fold()
+        now = time.monotonic()
+        if now - self._swept_at >= SWEEP_EVERY:
+            self._swept_at = now
+            self.sweep()
+        if self._unsaved >= CHECKPOINT_AFTER or (self._unsaved and now - self._saved_at >= CHECKPOINT_EVERY):
+            self.checkpoint()
+
+    def sweep(self) -> int:
+        """Silence on a list known to be shown, after its wait ran out, is no click; how many lists that was."""
+        found = 0
+        while True:
+            now = self.clock()
+            with self.store.reading() as connection:
+                silent = Transaction(self.store.dialect, connection).unanswered(now, self._swept - OVERLAP, PAGE)
+            if silent:
+                with self.store.transaction() as tx:
+                    rows = [("expired", model, key, event, "{}", now, "") for event, model, key in silent]
+                    found += sum(tx.add_answers(rows))
+                    if len(silent) < PAGE:
+                        tx.note("swept", repr(now))
+                self.fold()
+            if len(silent) < PAGE:
+                self._swept = max(self._swept, now)
+                return found
+
+    def checkpoint(self) -> None:
+        """Save the whole state as it is at this place in the journal."""
+        states = [state for model in self.models.values() for state in model.unsaved(1)]
+        header = {
+            "models": {name: model.plain() for name, model in self.models.items()},
+            "catalog": self.catalog_version,
+        }
+        arrays = {} if self.catalog is None else {"catalog": _bytes(packed(self.catalog))}
+        with self.store.transaction() as tx:
+            tx.save([*states, Checkpoint("", "engine", self.position, pack(header, arrays))])
+            tx.note("swept", repr(self._swept))
+        self._unsaved, self._saved_at = 0, time.monotonic()
+
+    def close(self) -> None:
+        """Finish what is waiting, save, and let go of the store."""
+        self._keeper.close()
+        try:
+            if self._unsaved:
+                self.checkpoint()
+        except StoreError as problem:
+            _log.warning("state not saved; it will be folded again", extra={"reason": str(problem)})
+        self.store.close()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the thread that writes still does."""
+        return self._keeper.alive
+
+    # What may be done
+
+    def model(self, name: str) -> Model:
+        """The model of this name."""
+        if name not in self.models:
+            raise MissingError(f"no model {name!r}; there is: {', '.join(sorted(self.models)) or 'none'}")
+        return self.models[name]
+
+    def key(self, model: Model, user: str | None, segment: str | None) -> str:
+        """The state that serves a caller."""
+        key = model.key(user, segment)
+        if key is None:
+            raise RankError(f"model {model.name!r} has one state for each {model.settings.scope}; say which")
+        return key
+
+    def make(self, model: Model, held: Held, ask: Ask) -> Event:
+        """The list for a request, not stored yet."""
+
+        def on_error(problem: Exception) -> None:
+            self._on_fallback(model.name, type(problem).__name__)
+            _log.error("ranking failed; the baseline is shown", exc_info=problem, extra={"model": model.name})
+
+        request, shown = show(model, held, ask, on_error)
+        return event_of(model, held, ask, request, shown, self.catalog_version, self.clock())
+
+    async def rank(self, model: Model, ask: Ask) -> Event:
+        """A list for a request, stored; for a retry the list of the first time."""
+        held = await self.state(model, self.key(model, ask.user, ask.segment))
+        event: Event = await self._keeper.ask_async(Record(self.make(model, held, ask)), RANK_PATIENCE)
+        return event
+
+    async def state(self, model: Model, key: str) -> Held:
+        """The state of a key, brought into memory if need be."""
+        held = model.held(key)
+        return held if held is not None else await self._keeper.ask_async(Load(model, key), RANK_PATIENCE)
+
+    async def feed(self, feedback: Sequence[Feedback], may: Callable[[str], bool] = lambda _: True) -> list[Fed]:
+        """Feedback, stored for good where the answer is "accepted"."""
+        results: list[Fed] = await self._keeper.ask_async(Feed(feedback, may))
+        return results
+
+    async def do(self, what: Callable[[Transaction], Any]) -> Any:
+        """Anything else that is written."""
+        return await self._keeper.ask_async(Do(what))
+
+    def do_now(self, what: Callable[[Transaction], Any]) -> Any:
+        """Anything else that is written; for callers in a thread."""
+        return self._keeper.ask(Do(what)).result()
+
+    def activate(self, event_id: str, may: Callable[[str], bool]) -> Callable[[Transaction], float]:
+        """A list is shown now, and the wait for feedback begins; when it ends."""
+
+        def write(tx: Transaction) -> float:
+            event = tx.events([event_id])[0]
+            if event is None or not may(event.model) or event.model not in self.models:
+                raise MissingError("no list with this event_id")
+            now = self.clock()
+            if event.active:
+                return event.expires
+            if now > event.expires:
+                raise ConflictError("the list has expired; it can no longer be activated")
+            expires = now + self.models[event.model].settings.feedback_wait
+            tx.activate(event_id, expires)
+            return expires
+
+        return write
+
+    def put_catalog(
+        self, items: Catalog | None, delete: Sequence[Any] = (), *, replace: bool = False
+    ) -> Callable[[Transaction], int]:
+        """Put items into the catalog and take others out; the version this makes."""
+        body = json.dumps({"delete": list(delete), **({"replace": True} if replace else {})})
+        blob = None if items is None else packed(items)
+        return lambda tx: tx.append("catalog", "", self.clock(), body, blob=blob)
+
+    def patch_item(self, item: Any, patch: dict[str, Any]) -> Callable[[Transaction], int]:
+        """Change parts of an item; the version this makes."""
+        body = json.dumps({"id": item, "patch": patch})
+        return lambda tx: tx.append("catalog", "", self.clock(), body)
+
+    def create(self, name: str, settings: Settings) -> Callable[[Transaction], bool]:
+        """Make a model; False if it is there with the same settings."""
+
+        def write(tx: Transaction) -> bool:
+            tx.alone()
+            if tx.has("create", name):
+                model = self.models.get(name)
+                if model is not None and model.settings != settings:
+                    raise ConflictError(f"model {name!r} is there already, with other settings; PATCH changes them")
+                return False
+            tx.append("create", name, self.clock(), settings.model_dump_json())
+            return True
+
+        return write
+
+    def change(self, model: Model, changes: dict[str, Any]) -> Callable[[Transaction], int]:
+        """Change settings; what was learned stays."""
+        return lambda tx: tx.append("settings", model.name, self.clock(), json.dumps(changes))
+
+    def reset(self, model: Model) -> Callable[[Transaction], int]:
+        """Unlearn everything, for all keys. The journal stays, so a snapshot can be restored."""
+        return lambda tx: tx.append("reset", model.name, self.clock(), "{}")
+
+    def snapshot(self, model: Model, name: str) -> Callable[[Transaction], Snapshot]:
+        """Name the state as it is."""
+
+        def write(tx: Transaction) -> Snapshot:
+            held = model.held("") if model.settings.scope == "global" else None
+            position = self.position if held is None else held.position
+            snapshot = Snapshot(f"s-{secrets.token_hex(6)}", model.name, name, position, self.clock())
+            tx.add_snapshot(snapshot)
+            tx.save(model.unsaved(1))
+            return snapshot
+
+        return write
+
+    def find_snapshot(self, model: Model, snapshot_id: str) -> Snapshot:
+        """A snapshot by its id."""
+        for snapshot in self.store.snapshots(model.name):
+            if snapshot.id == snapshot_id:
+                return snapshot
+        raise MissingError(f"model {model.name!r} has no snapshot {snapshot_id!r}")
+
+    def restore(self, model: Model, snapshot: Snapshot) -> Callable[[Transaction], int]:
+        """Go back to a snapshot, for all keys."""
+        body = json.dumps({"source": snapshot.position, "snapshot": snapshot.id})
+        return lambda tx: tx.append("restore", model.name, self.clock(), body)
+
+    def save_state(self, model: Model, key: str, upto: Position | None, path: Path) -> None:
+        """Write the state of a key to a file that :func:`rankfall.load` reads: the present one, or an earlier one."""
+        model.states(self.store, [key], upto or self.position)[0].policy.save(path)
+
+    def forget(self, user: str) -> Callable[[Transaction], tuple[int, int, int]]:
+        """Remove what is held on a user."""
+        own = [name for name, model in self.models.items() if model.settings.scope == "user"]
+
+        def write(tx: Transaction) -> tuple[int, int, int]:
+            salt = secrets.token_hex(8)
+            tx.append("forget", "", self.clock(), json.dumps({"salt": salt, "digest": _mark(user, salt)}))
+            return tx.forget(user, own)
+
+        return write
+
+    def lag(self) -> float:
+        """Age in seconds of the oldest entry of the journal that is not in the state yet."""
+        since = self.store.waiting_since(self.position)
+        return 0.0 if since is None else max(0.0, self.clock() - since)
+
+
+_LATE = Fed("late", "the wait for feedback on this list is over")
+
+
+def _place(click: int | str | Click, items: list[Any]) -> int | None:
+    """0-based place of what was clicked; None if it is not in the list."""
+    position = click if isinstance(click, int) else click.position if isinstance(click, Click) else None
+    if position is not None:
+        return position - 1 if position <= len(items) else None
+    wanted = click.id if isinstance(click, Click) else click
+    return items.index(wanted) if wanted in items else None
+
+
+def _text(click: int | str | Click) -> str:
+    if isinstance(click, int):
+        return f"position {click}"
+    if isinstance(click, Click):
+        return f"position {click.position}" if click.position is not None else f"item {click.id!r}"
+    return f"item {click!r}"
+
+
+def _mark(user: str, salt: str) -> str:
+    return hashlib.blake2b(user.encode(), key=salt.encode(), digest_size=16).hexdigest()
+
+
+def _bytes(data: bytes) -> Any:
+    import numpy as np
+
+    return np.frombuffer(data, dtype=np.uint8)

@@ -1,0 +1,162 @@
+"""Items as callers write them, and changes of the catalog as the journal keeps them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from rankfall.catalog import Catalog, Id
+from rankfall.errors import CatalogError
+from rankfall.policies.linear import LARGEST
+from rankfall.service.schemas import Item, ItemBody, ItemPatch
+from rankfall.stores.packing import pack, unpack
+
+
+def id_of(text: str, catalog: Catalog) -> Id:
+    """The id that a path names: digits are a whole number where the catalog's ids are."""
+    if whole_ids(catalog):
+        try:
+            return int(text)
+        except ValueError:
+            raise CatalogError(f"no item with id {text!r}: ids of this catalog are whole numbers") from None
+    return text
+
+
+def whole_ids(catalog: Catalog) -> bool:
+    """Whether ids are whole numbers."""
+    return bool(catalog.ids) and isinstance(catalog.ids[0], int)
+
+
+def item_of(catalog: Catalog, row: int) -> Item:
+    """One item as callers see it."""
+    return Item(
+        id=catalog.ids[row],
+        title=None if catalog.titles is None else catalog.titles[row],
+        coverage={catalog.topics[j]: float(catalog.coverage[row, j]) for j in np.flatnonzero(catalog.coverage[row])},
+        relevance=catalog.relevance[row].tolist(),
+    )
+
+
+def catalog_of(items: Iterable[tuple[Id, ItemBody]], like: Catalog) -> Catalog:
+    """Items as a catalog that fits another one; whatever does not fit is an error that names the item."""
+    ids: list[Id] = []
+    coverage, relevance, titles = [], [], []
+    column = {topic: j for j, topic in enumerate(like.topics)}
+    kind = int if whole_ids(like) else str
+    for item, body in items:
+        if like.ids and not isinstance(item, kind):
+            raise CatalogError(f"id {item!r} is not a {kind.__name__}, as the other ids of this catalog are")
+        unknown = next((topic for topic in body.coverage if topic not in column), None)
+        if unknown is not None:
+            raise CatalogError(f"item {item!r} covers {unknown!r}; the topics are {', '.join(like.topics) or 'none'}")
+        if len(body.relevance) != like.n_features:
+            raise CatalogError(
+                f"item {item!r} has {len(body.relevance)} relevance features; {like.n_features} are expected"
+            )
+        row = np.zeros(like.n_topics)
+        for topic, weight in body.coverage.items():
+            row[column[topic]] = weight
+        ids.append(item)
+        coverage.append(row)
+        relevance.append(body.relevance)
+        titles.append(str(item) if body.title is None else body.title)
+    return fitting(
+        Catalog(
+            np.array(coverage).reshape(len(ids), like.n_topics),
+            np.array(relevance, dtype=float).reshape(len(ids), like.n_features),
+            ids=ids,
+            titles=None if like.titles is None else titles,
+            topics=like.topics,
+        ),
+        like,
+    )
+
+
+def fitting(items: Catalog, like: Catalog) -> Catalog:
+    """The same items, if they can take their place in a catalog; raises if not."""
+    if items.topics != like.topics or items.n_features != like.n_features:
+        raise CatalogError(
+            f"items with topics {list(items.topics)} and {items.n_features} features do not fit a catalog "
+            f"with topics {list(like.topics)} and {like.n_features} features"
+        )
+    largest = float(np.abs(items.relevance).max(initial=0.0))
+    if largest > LARGEST:
+        raise CatalogError(f"a relevance feature is {largest:g}; scale features to about 1 (at most {LARGEST:g})")
+    if items.ids and like.ids and type(items.ids[0]) is not type(like.ids[0]):
+        raise CatalogError(f"id {items.ids[0]!r} is of another kind than the ids of this catalog ({like.ids[0]!r})")
+    if (items.titles is None) == (like.titles is None):
+        return items
+    titles = None if like.titles is None else [str(item) for item in items.ids]
+    return Catalog(items.coverage, items.relevance, ids=items.ids, titles=titles, topics=items.topics)
+
+
+def merged(catalog: Catalog, items: Catalog) -> Catalog:
+    """The catalog with these items put in: new ones at the end, known ones in their rows."""
+    fresh = [row for row, item in enumerate(items.ids) if item not in catalog]
+    known = [row for row, item in enumerate(items.ids) if item in catalog]
+    if known:
+        catalog = catalog.replace(_part(items, known))
+    return catalog.add(_part(items, fresh)) if fresh else catalog
+
+
+def _part(items: Catalog, rows: list[int]) -> Catalog:
+    return Catalog(
+        items.coverage[rows],
+        items.relevance[rows],
+        ids=[items.ids[row] for row in rows],
+        titles=None if items.titles is None else [items.titles[row] for row in rows],
+        topics=items.topics,
+    )
+
+
+def patched(catalog: Catalog, item: Id, patch: ItemPatch) -> Catalog:
+    """One item of the catalog with the patch applied, as a catalog of its own."""
+    old = item_of(catalog, int(catalog.rows([item])[0]))
+    body = ItemBody(
+        title=old.title if patch.title is None else patch.title,
+        coverage={**old.coverage, **(patch.coverage or {})},
+        relevance=old.relevance if patch.relevance is None else patch.relevance,
+    )
+    return catalog_of([(item, body)], catalog)
+
+
+def packed(catalog: Catalog) -> bytes:
+    """A catalog as bytes."""
+    header = {
+        "ids": catalog.ids,
+        "titles": catalog.titles,
+        "topics": catalog.topics,
+        "lineage": catalog.lineage,
+    }
+    return pack(header, {"coverage": catalog.coverage, "relevance": catalog.relevance})
+
+
+def unpacked(data: bytes) -> Catalog:
+    """The catalog in these bytes."""
+    header, arrays = unpack(data)
+    return Catalog(
+        arrays["coverage"],
+        arrays["relevance"],
+        ids=header["ids"],
+        titles=header["titles"],
+        topics=header["topics"],
+        _lineage=header["lineage"],
+    )
+
+
+def applied(catalog: Catalog | None, body: str, blob: bytes | None) -> Catalog:
+    """The catalog after an entry of the journal. Never fails on what was accepted, however entries are interleaved."""
+    change: Mapping[str, Any] = json.loads(body)
+    if catalog is None or change.get("replace"):
+        assert blob is not None
+        return unpacked(blob)
+    if "patch" in change:
+        item = change["id"]
+        return merged(catalog, patched(catalog, item, ItemPatch(**change["patch"]))) if item in catalog else catalog
+    if blob is not None:
+        catalog = merged(catalog, unpacked(blob))
+    gone = [item for item in change.get("delete", ()) if item in catalog]
+    return catalog.withdraw(gone) if gone else catalog

@@ -1,0 +1,224 @@
+"""One model in memory: its settings, its history of decisions, and the states of the keys seen last."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rankfall.catalog import Catalog
+from rankfall.model import Ridge
+from rankfall.policies import POLICIES, LinearPolicy
+from rankfall.service.schemas import Settings
+from rankfall.service.tally import Tally
+from rankfall.stores import Checkpoint, Entry, Position, Store
+from rankfall.stores.packing import pack, unpack
+
+
+@dataclass
+class Held:
+    """The state of one key: what it has learned, up to which entry."""
+
+    policy: LinearPolicy
+    position: Position
+    revision: int
+    unsaved: int = 0
+
+    def learn(self, entry: Entry) -> None:
+        """Take in one answer."""
+        if entry.learn and entry.features is not None:
+            features = np.frombuffer(entry.features).reshape(-1, len(self.policy.model.weights))
+            self.policy.learn(features, clicks_of(entry))
+        self.position = entry.position
+        self.unsaved += 1
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A point from which states start afresh: from nothing, or from what they were at ``source``."""
+
+    position: Position
+    source: Position | None = None
+
+
+def clicks_of(entry: Entry) -> list[int]:
+    """The 0-based positions clicked; empty for no click."""
+    clicked: list[int] = json.loads(entry.body)["clicked"] if entry.kind == "feedback" else []
+    return clicked
+
+
+class Model:
+    """A model and the states it holds in memory, at most ``room`` of them, the least recently used leaving first."""
+
+    def __init__(
+        self, name: str, settings: Settings, catalog: Catalog, turns: Sequence[Turn], created: float, room: int
+    ) -> None:
+        self.name = name
+        self.settings = settings
+        self.created = created
+        self.turns = list(turns)
+        self.tally = Tally()
+        self._room = room
+        self._held: OrderedDict[str, Held] = OrderedDict()
+        self._lock = threading.Lock()
+        self._revision = 0
+        self._build(catalog)
+
+    def _build(self, catalog: Catalog) -> None:
+        blocked = set(self.settings.blocked)
+        shown = catalog.withdraw([item for item in catalog.ids if item in blocked]) if blocked else catalog
+        recipe = POLICIES[self.settings.policy]
+        self._full = catalog
+        self._template = recipe(shown, self.settings.gamma)
+        self._template.pruning = self.settings.scope != "user"  # shortlists are worth their memory when shared by many
+        self._revision += 1
+
+    @property
+    def catalog(self) -> Catalog:
+        """The items it may show."""
+        return self._template.catalog
+
+    def use(self, catalog: Catalog) -> None:
+        """Show these items from now on."""
+        with self._lock:
+            self._build(catalog)
+
+    def change(self, settings: Settings) -> None:
+        """Take new settings; what was learned stays."""
+        with self._lock:
+            rebuild = settings.blocked != self.settings.blocked
+            self.settings = settings
+            if rebuild:
+                self._build(self._full)
+            elif settings.gamma != self._template.gamma:
+                self._template.gamma = settings.gamma
+                self._revision += 1
+
+    def key(self, user: str | None, segment: str | None) -> str | None:
+        """Which state serves this caller; None if the caller did not say what is needed to know."""
+        return {"global": "", "segment": segment, "user": user}[self.settings.scope]
+
+    def held(self, key: str) -> Held | None:
+        """The state of a key, if it is in memory, over the present catalog and with the present gamma."""
+        with self._lock:
+            held = self._held.get(key)
+            if held is None:
+                return None
+            self._held.move_to_end(key)
+            if held.revision != self._revision:
+                held.policy = self._template.with_model(held.policy.model)
+                held.revision = self._revision
+            return held
+
+    def learn(self, entry: Entry) -> None:
+        """Take in an answer from the journal."""
+        self.tally.add(entry, clicked=bool(clicks_of(entry)))
+        held = self._held.get(entry.key)
+        if held is not None and entry.position > held.position:
+            held.learn(entry)
+
+    def turn(self, turn: Turn) -> None:
+        """Start afresh from here."""
+        with self._lock:
+            self.turns.append(turn)
+            self._held.clear()
+
+    def drop(self, matches: Callable[[str], bool]) -> None:
+        """Let go of the keys that match."""
+        with self._lock:
+            for key in [key for key in self._held if matches(key)]:
+                del self._held[key]
+
+    def load(self, store: Store, keys: Sequence[str], upto: Position) -> tuple[dict[str, Held], list[Checkpoint]]:
+        """Bring the states of these keys into memory; they, and what to save of those that had to leave."""
+        missing = [key for key in dict.fromkeys(keys) if key not in self._held]
+        states = self.states(store, missing, upto)
+        with self._lock:
+            self._held.update(zip(missing, states, strict=True))
+            wanted = {key: self._held[key] for key in keys}
+            leaving = [self._held.popitem(last=False) for _ in range(len(self._held) - self._room)]
+        return wanted, [self._checkpoint(key, held) for key, held in leaving if held.unsaved >= SAVE_AFTER]
+
+    def unsaved(self, least: int) -> list[Checkpoint]:
+        """States that learned from at least so many answers since they were saved."""
+        with self._lock:
+            held = [(key, held) for key, held in self._held.items() if held.unsaved >= least]
+        return [self._checkpoint(key, one) for key, one in held]
+
+    def _checkpoint(self, key: str, held: Held) -> Checkpoint:
+        model = held.policy.model
+        with model.lock:
+            state = pack({}, model.arrays())
+        held.unsaved = 0
+        return Checkpoint(self.name, key, held.position, state)
+
+    def warm_up(self) -> None:
+        """Rank and learn once, on a copy that nobody sees: the first time takes a second, or compiles for a minute."""
+        if len(self.catalog):
+            policy = self._template.with_model(self.fresh())
+            k = min(self.settings.k, len(self.catalog))
+            policy.rank(k, exclude=[])
+            policy.rank(k, fixed={0: 0})
+            policy.update(policy.rank(k), 0)
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def states(self, store: Store, keys: Sequence[str], upto: Position) -> list[Held]:
+        """The states of these keys as they were after the entry at ``upto``: from the journal, by short cuts."""
+        if not keys:
+            return []
+        turn = [turn for turn in self.turns if turn.position <= upto][-1]
+        kept = store.checkpoints(self.name, keys, turn.position, upto)
+        without = [key for key, checkpoint in zip(keys, kept, strict=True) if checkpoint is None]
+        before: dict[str, Ridge] = {}
+        if turn.source is not None:
+            earlier = self.states(store, without, turn.source)
+            before = {key: held.policy.model for key, held in zip(without, earlier, strict=True)}
+        states = []
+        for key, checkpoint in zip(keys, kept, strict=True):
+            if checkpoint is not None:
+                model, position = self.restore(checkpoint.state), checkpoint.position
+            else:
+                model, position = before.get(key) or self.fresh(), turn.position
+            states.append(Held(self._template.with_model(model), position, self._revision))
+        for held, answers in zip(
+            states, store.answers(self.name, keys, [held.position for held in states], upto), strict=True
+        ):
+            for entry in answers:
+                held.learn(entry)
+        return states
+
+    def fresh(self) -> Ridge:
+        """A state that has learned nothing."""
+        return Ridge(len(self._template.model.weights))
+
+    def restore(self, state: bytes) -> Ridge:
+        """The state in a checkpoint."""
+        return Ridge.restore(unpack(state)[1])
+
+    def plain(self) -> dict[str, Any]:
+        """All but the states, as JSON."""
+        return {
+            "settings": self.settings.model_dump(mode="json"),
+            "created": self.created,
+            "turns": [[turn.position, turn.source] for turn in self.turns],
+            "tally": self.tally.plain(),
+        }
+
+    @classmethod
+    def from_plain(cls, name: str, plain: dict[str, Any], catalog: Catalog, room: int) -> Model:
+        """The model that gave :meth:`plain`."""
+        turns = [Turn(Position(*at), None if source is None else Position(*source)) for at, source in plain["turns"]]
+        model = cls(name, Settings(**plain["settings"]), catalog, turns, plain["created"], room)
+        model.tally = Tally(**plain["tally"])
+        return model
+
+
+SAVE_AFTER = 8
+"""A state that leaves memory with fewer new answers than this is not saved: reading them again costs less."""

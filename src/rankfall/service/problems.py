@@ -1,0 +1,67 @@
+"""Errors as callers see them."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from rankfall.errors import RankfallError, StoreError
+from rankfall.service.edge import error_body
+from rankfall.service.engine import ConflictError, MissingError
+from rankfall.service.service import RefusedError
+
+_CODES = {
+    400: "bad_request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "bad_request",
+    408: "timeout",
+    409: "conflict",
+    413: "too_large",
+    415: "unsupported",
+    422: "invalid",
+    503: "unavailable",
+}
+
+
+def problem_of(problem: RankfallError) -> tuple[int, str, str]:
+    """Status, code and message of an error."""
+    status = 422
+    if isinstance(problem, RefusedError):
+        status = problem.status
+    elif isinstance(problem, MissingError):
+        status = 404
+    elif isinstance(problem, ConflictError):
+        status = 409
+    elif isinstance(problem, StoreError):
+        return 503, "unavailable", "the store cannot be reached or written; try again"
+    return status, _CODES[status], str(problem)
+
+
+def _response(status: int, message: str, where: str | None = None) -> JSONResponse:
+    headers = {"Retry-After": "1"} if status == 503 else None
+    return JSONResponse(error_body(_CODES.get(status, "bad_request"), message, where), status, headers)
+
+
+def install(app: FastAPI) -> None:
+    """Have the app answer errors in one form."""
+
+    @app.exception_handler(RankfallError)
+    async def ours(_request: Request, problem: RankfallError) -> JSONResponse:
+        status, _, message = problem_of(problem)
+        return _response(status, message)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_request: Request, problem: RequestValidationError) -> JSONResponse:
+        first = problem.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        return _response(400 if first["type"] == "json_invalid" else 422, f"{where}: {first['msg']}", where)
+
+    @app.exception_handler(HTTPException)
+    async def http(_request: Request, problem: HTTPException) -> JSONResponse:
+        response = _response(problem.status_code, str(problem.detail))
+        response.headers.update(problem.headers or {})
+        return response

@@ -1,0 +1,179 @@
+"""Routes that callers use all day: rank, feedback, activate."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from rankfall.errors import RankfallError, StoreError
+from rankfall.service.edge import error_body
+from rankfall.service.engine import Fed, MissingError
+from rankfall.service.problems import problem_of
+from rankfall.service.ranking import Request as Wanted
+from rankfall.service.ranking import Shown, answer_of, iso
+from rankfall.service.schemas import (
+    Activated,
+    Answer,
+    Ask,
+    AskMany,
+    EventView,
+    Feedback,
+    FeedbackMany,
+    ModelName,
+    Name,
+    Problem,
+    Receipt,
+)
+from rankfall.service.service import Service, service_of
+from rankfall.stores import Event
+
+routes = APIRouter(prefix="/v1")
+
+
+def _json(text: str | bytes) -> Response:
+    return Response(text, media_type="application/json")
+
+
+def _check(service: Service, ask: Ask) -> None:
+    limits = service.limits
+    if ask.k is not None and ask.k > limits.k:
+        raise RankfallError(f"k is {ask.k}; at most {limits.k} items are ranked")
+    for name in ("candidates", "exclude", "baseline"):
+        given = getattr(ask, name)
+        if given is not None and len(given) > limits.candidates:
+            raise RankfallError(f"{name} has {len(given)} ids; at most {limits.candidates} are taken")
+
+
+async def _rank(service: Service, name: str, ask: Ask) -> str:
+    engine, metrics = service.running, service.metrics
+    _check(service, ask)
+    model = engine.model(name)
+    try:
+        event: Event = await engine.rank(model, ask)
+    except StoreError:
+        if not ask.baseline:
+            raise
+        metrics.fallbacks.labels(name, "store").inc()
+        metrics.lists.labels(name, "fallback").inc()
+        request = Wanted(model, ask)
+        return json.dumps(answer_of(model, request, Shown(request.baseline(), "fallback")))
+    metrics.lists.labels(name, event.arm).inc()
+    metrics.covered.labels(name).observe(event.covered)
+    return event.answer
+
+
+@routes.post(
+    "/models/{model}/rank",
+    response_model=Answer,
+    response_model_exclude_none=True,
+    summary="Rank items for a caller",
+    tags=["rank"],
+)
+async def rank(model: ModelName, ask: Ask, request: Request) -> Response:
+    """A list, best first. It is stored with its features before it is answered, so that feedback can come any time."""
+    service = service_of(request)
+    service.need(request, "rank", model)
+    return _json(await _rank(service, model, ask))
+
+
+@routes.post(
+    "/rank",
+    summary="Rank for several callers at once",
+    tags=["rank"],
+    responses={200: {"content": {"application/json": {}}}},
+)
+async def rank_many(many: AskMany, request: Request) -> Response:
+    """Answers in the order of the requests; one that fails has an error in its place."""
+    service = service_of(request)
+    grant = service.grant(request)
+    _check_batch(service, len(many.requests))
+
+    async def one(ask: Any) -> str:
+        try:
+            service.need(request, "rank", ask.model)
+            return await _rank(service, ask.model, Ask(**ask.model_dump(exclude={"model"})))
+        except RankfallError as problem:
+            _, code, message = problem_of(problem)
+            return json.dumps(error_body(code, message))
+
+    del grant  # a wrong key has been refused
+    answers = await asyncio.gather(*(one(ask) for ask in many.requests))
+    return _json(f'{{"results":[{",".join(answers)}]}}')
+
+
+def _check_batch(service: Service, size: int) -> None:
+    if size > service.limits.batch:
+        raise RankfallError(f"a batch of {size}; at most {service.limits.batch} are taken at once")
+
+
+@routes.post("/feedback", response_model=Receipt, summary="Say what was clicked", tags=["feedback"])
+async def feedback(given: Feedback | FeedbackMany, request: Request) -> Response:
+    """Counts of what became of the feedback. What is accepted is stored for good, and learned once."""
+    service = service_of(request)
+    grant = service.grant(request)
+    several = given.feedback if isinstance(given, FeedbackMany) else [given]
+    _check_batch(service, len(several))
+    results = await service.running.feed(several, lambda model: grant.may("feedback", model))
+    _count(service, results)
+    counts = dict.fromkeys(("accepted", "duplicate", "late", "unknown", "rejected"), 0)
+    problems = []
+    for i, (one, fed) in enumerate(zip(several, results, strict=True)):
+        counts[fed.result] += 1
+        if fed.result != "accepted":
+            problems.append(Problem(index=i, event_id=one.event_id, result=fed.result, reason=fed.reason).model_dump())
+    return _json(json.dumps({**counts, "problems": problems}))
+
+
+def _count(service: Service, results: list[Fed]) -> None:
+    for fed in results:
+        service.metrics.feedback.labels(fed.model, fed.result).inc()
+        if fed.result == "accepted":
+            service.metrics.answered.labels(fed.model, fed.arm).inc()
+            if fed.clicked:
+                service.metrics.clicked.labels(fed.model, fed.arm).inc()
+
+
+@routes.post(
+    "/events/{event_id}/activate", response_model=Activated, summary="A deferred list is shown now", tags=["feedback"]
+)
+async def activate(event_id: Name, request: Request) -> Response:
+    """From now on silence means something: when the wait for feedback runs out, it is learned as no click."""
+    service = service_of(request)
+    grant = service.grant(request)
+    expires = await service.running.do(service.running.activate(event_id, lambda m: grant.may("feedback", m)))
+    return _json(json.dumps({"event_id": event_id, "active": True, "expires_at": iso(expires)}))
+
+
+@routes.get("/events/{event_id}", response_model=EventView, summary="A list as it was shown", tags=["feedback"])
+async def event(event_id: Name, request: Request) -> Response:
+    """The list, and what came of it."""
+    service = service_of(request)
+    grant = service.grant(request)
+    store = service.running.store
+    found = await asyncio.to_thread(store.event, event_id)
+    if found is None or not grant.may("admin", found.model):
+        raise MissingError("no list with this event_id")
+    answer = await asyncio.to_thread(store.answer_of, event_id)
+    feedback = None
+    if answer is not None:
+        kind, body, at = answer
+        clicked = [place + 1 for place in json.loads(body).get("clicked", [])]
+        feedback = {"kind": kind, "clicked": clicked, "at": iso(at)}
+    view = {
+        "event_id": found.id,
+        "model": found.model,
+        "user": found.user,
+        "segment": found.segment,
+        "created_at": iso(found.created),
+        "expires_at": iso(found.expires),
+        "active": found.active,
+        "arm": found.arm,
+        "learn": found.learn,
+        "propensity": found.propensity,
+        "answer": json.loads(found.answer),
+        "feedback": feedback,
+    }
+    return _json(json.dumps(view))

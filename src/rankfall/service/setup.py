@@ -1,0 +1,57 @@
+"""What is done once, before the first process serves: the tables, the catalog, the first model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rankfall.catalog import Catalog
+from rankfall.errors import RankfallError
+from rankfall.service.engine import Engine
+from rankfall.service.items import fitting, packed
+from rankfall.service.schemas import Settings
+from rankfall.stores import Transaction, open_store
+
+FIRST = "default"
+
+
+def prepare(place: str, read: Callable[[], Catalog] | None, settings: Mapping[str, Any]) -> list[str]:
+    """Make the store ready to serve; what there is to say about it. ``read`` gives the catalog, if one was named."""
+    engine = Engine(open_store(place))
+    try:
+        said = []
+        if engine.catalog is None:
+            if read is None:
+                raise RankfallError(f"the store {_plain(place)} has no catalog yet; give --catalog FILE the first time")
+            catalog = read()
+            engine.do_now(_seed(engine, fitting(catalog, catalog)))
+        elif read is not None:
+            said.append(f"The catalog is the one in the store ({len(engine.catalog):,} items); --catalog was not read.")
+        if not engine.models:
+            wanted = Settings(**settings)
+            assert engine.catalog is not None
+            engine.do_now(engine.create(FIRST, wanted))
+        for model in engine.models.values():
+            model.warm_up()
+            items, scope = len(model.catalog), model.settings.scope
+            each = "" if scope == "global" else f", one for each {scope}"
+            said.append(
+                f"Model {model.name!r}: {model.settings.policy}{each}, {items:,} items, mode {model.settings.mode}."
+            )
+        return said
+    finally:
+        engine.close()
+
+
+def _seed(engine: Engine, catalog: Catalog) -> Callable[[Transaction], None]:
+    def write(tx: Transaction) -> None:
+        tx.alone()
+        if not tx.has("catalog", ""):
+            tx.append("catalog", "", engine.clock(), '{"replace": true}', blob=packed(catalog))
+
+    return write
+
+
+def _plain(place: str) -> str:
+    """An address without what must not be shown."""
+    return place.split("@")[-1] if "@" in place else place

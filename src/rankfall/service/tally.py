@@ -1,0 +1,50 @@
+"""Counts of what came of the lists, for each arm, and over time. Folded from the journal like everything else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rankfall.stores import Entry
+
+MINUTE, HOUR = 60, 3600
+_KEEP = {MINUTE: 6 * HOUR, HOUR: 30 * 24 * HOUR}
+
+
+class Tally:
+    """Lists answered and clicked."""
+
+    def __init__(self, counts: dict[str, list[int]] | None = None, buckets: dict[str, Any] | None = None) -> None:
+        self.counts = counts or {}  # arm -> answered, clicked, expired
+        self._buckets: dict[
+            int, dict[int, dict[str, list[int]]]
+        ] = {  # width -> start -> arm -> answered, clicked, topics
+            width: {int(start): arms for start, arms in (buckets or {}).get(str(width), {}).items()} for width in _KEEP
+        }
+
+    def add(self, entry: Entry, *, clicked: bool) -> None:
+        """Count one answer."""
+        arm = entry.arm or "fallback"
+        counts = self.counts.setdefault(arm, [0, 0, 0])
+        counts[0] += 1
+        counts[1] += clicked
+        counts[2] += entry.kind == "expired"
+        for width, keep in _KEEP.items():
+            buckets = self._buckets[width]
+            start = int(entry.at // width) * width
+            if start not in buckets:
+                for old in [old for old in buckets if old < start - keep]:
+                    del buckets[old]
+            cell = buckets.setdefault(start, {}).setdefault(arm, [0, 0, 0])
+            cell[0] += 1
+            cell[1] += clicked
+            cell[2] += entry.covered
+
+    def history(self, hours: float, now: float) -> tuple[int, list[tuple[int, dict[str, list[int]]]]]:
+        """Width in seconds and the buckets of the last hours, oldest first: arm -> answered, clicked, topics."""
+        width = MINUTE if hours * HOUR <= _KEEP[MINUTE] else HOUR
+        cells = sorted(self._buckets[width].items())
+        return width, [(start, arms) for start, arms in cells if start >= now - hours * HOUR]
+
+    def plain(self) -> dict[str, Any]:
+        """All of it as JSON; the constructor takes it back."""
+        return {"counts": self.counts, "buckets": {str(width): cells for width, cells in self._buckets.items()}}

@@ -1,0 +1,51 @@
+"""Where the service keeps what it must not lose: SQLite by default, PostgreSQL for many servers."""
+
+from pathlib import Path
+
+from rankfall.errors import FileError, StoreError
+from rankfall.stores.records import START, Arm, Checkpoint, Entry, Event, Position, Snapshot
+from rankfall.stores.sqlite import sqlite
+from rankfall.stores.store import Store, Transaction
+
+__all__ = [
+    "START",
+    "Arm",
+    "Checkpoint",
+    "Entry",
+    "Event",
+    "Position",
+    "Snapshot",
+    "Store",
+    "Transaction",
+    "open_store",
+]
+
+FILE = "rankfall.sqlite"
+
+
+def open_store(place: str | Path, *, make: bool = True) -> Store:
+    """The store at an address ``postgresql://...`` or in a folder; ``make=False`` refuses a folder that has none.
+
+    >>> open_store("mysql://somewhere")
+    Traceback (most recent call last):
+    rankfall.errors.StoreError: no store at 'mysql://somewhere': give a folder, or an address postgresql://...
+    """
+    text = str(place)
+    if text.startswith(("postgresql://", "postgres://")):
+        try:
+            from rankfall.stores.postgres import postgres
+        except ImportError as problem:
+            raise StoreError(
+                f"PostgreSQL needs the extra: pip install 'rankfall[postgres]' (missing: {problem.name})"
+            ) from None
+        return Store(postgres(text))
+    if "://" in text:
+        raise StoreError(f"no store at {text!r}: give a folder, or an address postgresql://...")
+    folder = Path(place)
+    if not make and not (folder / FILE).is_file():
+        raise FileError(f"{folder} holds no store ({FILE} is not there)")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise FileError(f"cannot make the folder {folder}: {problem}") from problem
+    return Store(sqlite(folder / FILE))

@@ -1,0 +1,65 @@
+"""SQLite: one file, no server; what is committed survives a crash of the machine."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rankfall.errors import StoreError
+from rankfall.stores.schema import schema
+from rankfall.stores.store import Dialect, Row
+
+_SETTINGS = (
+    "PRAGMA busy_timeout = 5000",
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA secure_delete = ON",
+    "PRAGMA journal_size_limit = 67108864",
+)
+
+
+class _Connection:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._inner = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
+            for setting in _SETTINGS:
+                self._inner.execute(setting)
+        except sqlite3.Error as problem:
+            raise StoreError(f"cannot open {path}: {problem}") from problem
+
+    def run(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
+        try:
+            return self._inner.execute(sql, parameters).fetchall()
+        except sqlite3.Error as problem:
+            raise StoreError(f"{self._path}: {problem}") from problem
+
+    def run_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[list[Row]]:
+        return [self.run(sql, row) for row in rows]
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+def sqlite(path: Path) -> Dialect:
+    """The dialect for a database file, which is made if it is not there."""
+    return Dialect(
+        name="sqlite",
+        connect=lambda: _Connection(path),
+        schema=schema(
+            seq="INTEGER PRIMARY KEY AUTOINCREMENT",
+            xid="INTEGER NOT NULL DEFAULT 0",
+            blob="BLOB",
+            real="REAL",
+            big="INTEGER",
+        ),
+        begin="BEGIN IMMEDIATE",  # transactions commit one after the other, so entries are numbered as they commit
+        alone="",
+        after="j.xid >= ? AND j.seq > ?",
+        final="TRUE",
+        order="j.seq",
+        clock="SELECT 1",
+        one_file=True,
+    )
