@@ -1,0 +1,70 @@
+// Click rates and how sure they are.
+
+const Z = 1.959963984540054; // 95 %, two-sided
+
+/** Answers that each side needs before the two are compared. */
+export const ENOUGH = 30;
+
+/** Wilson's interval for `clicked` of `answered`; null when there is nothing to go by. */
+export function wilson(clicked, answered) {
+  if (!answered) return null;
+  const p = clicked / answered;
+  const z2 = (Z * Z) / answered;
+  const middle = (p + z2 / 2) / (1 + z2);
+  const half = (Z / (1 + z2)) * Math.sqrt((p * (1 - p)) / answered + z2 / (4 * answered));
+  return { rate: p, low: Math.max(0, middle - half), high: Math.min(1, middle + half) };
+}
+
+/** Newcombe's hybrid score interval for the difference of two rates, first minus second. */
+export function difference(first, second) {
+  const a = wilson(first.clicked, first.answered);
+  const b = wilson(second.clicked, second.answered);
+  if (!a || !b) return null;
+  const d = a.rate - b.rate;
+  return {
+    difference: d,
+    low: d - Math.hypot(a.rate - a.low, b.high - b.rate),
+    high: d + Math.hypot(a.high - a.rate, b.rate - b.low),
+    relative: b.rate > 0 ? d / b.rate : null,
+  };
+}
+
+/** Buckets of the history put together to at most `most` points, each {start, seconds, arms, covered}. */
+export function condense(history, most) {
+  const seconds = history.bucket_seconds;
+  const used = history.buckets
+    .map((bucket) => ({ ...bucket, at: Date.parse(bucket.start) / 1000 }))
+    .filter((bucket) => bucket.covered != null || Object.values(bucket.arms).some((arm) => arm.answered));
+  if (!used.length) return { seconds, points: [] };
+  const span = (used.at(-1).at - used[0].at) / seconds + 1;
+  const width = seconds * Math.ceil(span / most);
+  const groups = groupBy(used, width);
+  const points = [...groups].map(([index, buckets]) => {
+    const arms = {};
+    for (const bucket of buckets) {
+      for (const [arm, count] of Object.entries(bucket.arms)) {
+        arms[arm] ??= { answered: 0, clicked: 0 };
+        arms[arm].answered += count.answered;
+        arms[arm].clicked += count.clicked;
+      }
+    }
+    const covered = buckets.map((bucket) => bucket.covered).filter((value) => value != null);
+    return {
+      start: index * width * 1000,
+      middle: (index + 0.5) * width * 1000,
+      arms,
+      covered: covered.length ? covered.reduce((sum, value) => sum + value, 0) / covered.length : null,
+    };
+  });
+  return { seconds: width, points };
+}
+
+function groupBy(buckets, width) {
+  const groups = new Map();
+  for (const bucket of buckets) {
+    const index = Math.floor(bucket.at / width);
+    if (!groups.has(index)) groups.set(index, []);
+    groups.get(index).push(bucket);
+  }
+  return groups;
+}

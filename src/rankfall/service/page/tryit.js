@@ -1,0 +1,165 @@
+// "Try it": one ranking, why each item is where it is, and the answer to it.
+
+import * as api from "./api.js";
+import { stackedBar } from "./charts.js";
+import { byId, decimal, h, setText } from "./dom.js";
+
+const COLOURS = 8; // topics with a colour of their own; the others share one
+
+const ARMS = {
+  policy: "the learned list",
+  baseline: "the catalog's order, because the mode does not show learned lists",
+  control: "the catalog's order, because this user is in the control group",
+  fallback: "the catalog's order, because something failed inside",
+};
+
+/** Topic -> colour class: the topics that matter most in this list come first. */
+function topicKinds(items) {
+  const total = new Map();
+  for (const item of items) {
+    for (const [topic, gain] of Object.entries(item.coverage ?? {})) {
+      if (gain) total.set(topic, (total.get(topic) ?? 0) + Math.abs(gain));
+    }
+  }
+  const order = [...total.keys()].sort((a, b) => total.get(b) - total.get(a));
+  return new Map(order.map((topic, i) => [topic, i < COLOURS ? `topic-${i}` : "topic-other"]));
+}
+
+function partsOf(item, kinds) {
+  const parts = [{ kind: "relevance", name: "relevance", value: item.relevance ?? 0 }];
+  for (const [topic, kind] of kinds) {
+    if (item.coverage?.[topic]) parts.push({ kind, name: topic, value: item.coverage[topic] });
+  }
+  parts.push({ kind: "bonus", name: "exploration", value: item.bonus ?? 0 });
+  return parts;
+}
+
+const sum = (values) => values.reduce((total, value) => total + value, 0);
+
+export class TryIt {
+  /** `model()` gives the name of the model chosen; `changed()` is called when the numbers may have moved. */
+  constructor({ model, changed, refused }) {
+    Object.assign(this, { model, changed, refused, answer: null });
+    byId("try-form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.rank();
+    });
+    byId("try-none").addEventListener("click", () => this.send(null));
+  }
+
+  /** Another model was chosen: its lists are not this one's. */
+  clear() {
+    this.answer = null;
+    byId("try-result").hidden = true;
+    this.say("");
+  }
+
+  say(text, bad = false) {
+    const status = byId("try-status");
+    status.classList.toggle("bad", bad);
+    setText(status, text);
+  }
+
+  fail(problem) {
+    this.say(problem.where ? `${problem.message} (${problem.where})` : problem.message, true);
+    this.refused(problem);
+  }
+
+  async rank() {
+    const request = { explain: true, defer_activation: true };
+    const user = byId("try-user").value.trim();
+    const segment = byId("try-segment").value.trim();
+    const k = byId("try-k").value;
+    if (user) request.user = user;
+    if (segment) request.segment = segment;
+    if (k) request.k = Number(k);
+    byId("try-button").disabled = true;
+    const model = this.model();
+    try {
+      const answer = await api.rank(model, request);
+      if (model !== this.model()) return;
+      this.answer = answer;
+      this.draw(answer);
+      this.say("Ranked. Nothing is learned from it until you answer.");
+      this.changed();
+    } catch (problem) {
+      this.fail(problem);
+    } finally {
+      byId("try-button").disabled = false;
+    }
+  }
+
+  draw(answer) {
+    const kinds = topicKinds(answer.items);
+    const scored = (item) => item.score !== null && item.relevance !== undefined;
+    const explained = answer.items.some(scored);
+    const rows = answer.items.map((item) => ({ item, parts: scored(item) ? partsOf(item, kinds) : [] }));
+    const ends = (sign) => rows.map(({ parts }) => sum(parts.map((part) => part.value).filter((v) => v * sign > 0)));
+    const [low, high] = [Math.min(0, ...ends(-1)), Math.max(0, ...ends(1))];
+    const rest = rows.some(({ item, parts }) =>
+      parts.length && Math.abs(item.score - sum(parts.map((part) => part.value))) > 1e-3 * Math.max(1, Math.abs(item.score)));
+
+    byId("try-facts").replaceChildren(
+      `Shown: ${ARMS[answer.arm] ?? answer.arm}. Mode ${answer.mode}, version ${answer.model_version}, event `,
+      h("code", {}, answer.event_id ?? "none"), ".",
+      explained ? " Score = relevance + what each topic still adds to the items above + "
+        + "exploration (gamma times how unsure the model is)." : " This list has no scores to explain.",
+      rest ? " The parts of some items do not add up to their score." : "");
+    byId("try-legend").replaceChildren(...(explained ? this.legend(kinds) : []));
+    byId("try-items").replaceChildren(...rows.map(({ item, parts }) => this.row(item, parts, low, high)));
+    byId("try-none").hidden = answer.event_id === null;
+    byId("try-none").disabled = false;
+    byId("try-result").hidden = false;
+  }
+
+  legend(kinds) {
+    const named = [...kinds].filter(([, kind]) => kind !== "topic-other");
+    const entry = (kind, name) => h("li", { class: kind }, h("span", { class: "key" }), name);
+    return [
+      entry("relevance", "relevance"),
+      ...named.map(([topic, kind]) => entry(kind, topic)),
+      ...(kinds.size > named.length ? [entry("topic-other", "other topics")] : []),
+      entry("bonus", "exploration"),
+    ];
+  }
+
+  row(item, parts, low, high) {
+    const name = item.title ?? String(item.id);
+    const button = h("button", { type: "button", class: "click" }, "Click", h("span", { class: "sr" }, ` ${name}`));
+    button.addEventListener("click", () => this.send(item.position));
+    const why = parts.length
+      ? [stackedBar(parts, low, high), h("div", { class: "parts" }, parts.filter((part) => Math.abs(part.value) >= 5e-4)
+        .map((part) => h("span", {}, `${part.name} ${decimal(part.value)}`)))]
+      : [h("span", { class: "muted" }, "not placed by score")];
+    return h("tr", {},
+      h("td", { class: "position" }, item.position),
+      h("th", { scope: "row", class: "item" }, name, item.title ? h("div", { class: "muted small" }, String(item.id)) : null),
+      h("td", { class: "why" }, why),
+      h("td", { class: "num score" }, decimal(item.score)),
+      h("td", { class: "act" }, this.answer.event_id === null ? null : button));
+  }
+
+  async send(position) {
+    const { event_id: event } = this.answer;
+    this.enable(false);
+    try {
+      const result = await api.feedback(event, position);
+      if (this.answer?.event_id !== event) return;
+      if (result.accepted) {
+        this.say(position === null ? "Sent: no click. The model learns from it." : `Sent: click on ${position}. The model learns from it.`);
+        byId("try-items").children[(position ?? 0) - 1]?.classList.add("clicked");
+      } else {
+        const problem = result.problems?.[0];
+        this.say(`Not taken: ${problem?.reason ?? problem?.result ?? "no reason given"}`, true);
+      }
+      this.changed();
+    } catch (problem) {
+      this.enable(true);
+      this.fail(problem);
+    }
+  }
+
+  enable(on) {
+    for (const button of document.querySelectorAll("#try-items button, #try-none")) button.disabled = !on;
+  }
+}
