@@ -113,14 +113,17 @@ class RidgeUCB:
     def estimate(self):
         return np.linalg.solve(self.O, self.b)
 
-    def rank(self, K):
+    def rank(self, K, fixed=()):
+        """The list, phi and s; ``fixed`` has pairs (k, a): item a stands at place k, from 0 on, and nowhere else."""
         w = self.estimate()
         inv_O = np.linalg.inv(self.O)
+        fixed = dict(fixed)
         S, phis, variances = [], [], []
-        for _k in range(K):
+        for k in range(K):
             phi = self.features(S)
             s = rows(phi, inv_O, phi)
-            a = argmax_outside(S, phi @ w + self.gamma * np.sqrt(np.maximum(s, 0)))
+            mu = phi @ w + self.gamma * np.sqrt(np.maximum(s, 0))
+            a = fixed[k] if k in fixed else argmax_outside([*S, *fixed.values()], mu)
             S.append(a)
             phis.append(phi[a])
             variances.append(s[a])

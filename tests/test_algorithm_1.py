@@ -107,6 +107,28 @@ def test_relatives_are_ridge_regression_with_ucb(name, size):
     assert_close(ours.covariance, np.linalg.inv(paper.O), "O^-1", "last")
 
 
+@pytest.mark.parametrize("name", RELATIVES)
+def test_positions_may_be_fixed(name):
+    d, m, K, L = 5, 4, 6, 25
+    rng = np.random.default_rng(list(RELATIVES).index(name))
+    x, z = random_items(rng, L, d, m)
+    attractive = rng.random(L) * 0.5
+    paper = RELATIVES[name](x, z, 1.0)
+    ours = rankfall.POLICIES[name](rankfall.Catalog(x, z), gamma=1.0)
+    for step in range(300):
+        held = rng.permutation(K)[: step % (K + 1)]
+        fixed = dict(zip(held.tolist(), rng.permutation(L).tolist(), strict=False))
+        R, phis, s = paper.rank(K, fixed.items())
+        ranking = ours.rank(K, fixed=fixed)
+        assert ranking.items.tolist() == R, f"step {step}"
+        assert_close(ranking.features, phis, "phi", step)
+        assert_close(ranking.means, phis @ paper.estimate(), "mean", step)
+        assert_close(ranking.widths**2, s, "s", step)
+        c = cascade_click(rng, attractive, R)
+        paper.update(R, phis, c)
+        ours.update(ranking, in_python(c, K))
+
+
 def test_the_first_list_without_knowledge_is_ordered_by_the_length_of_phi():
     """By hand: with H = I, M = I, u = y = 0 the score of an item is gamma * |[omega, z]|."""
     catalog = rankfall.Catalog(coverage=[[0.8], [0.7], [0.0]], relevance=[[0.0], [0.1], [0.3]])

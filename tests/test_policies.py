@@ -141,6 +141,58 @@ def test_candidates_and_exclude_rank_as_a_smaller_catalog_would(name: str) -> No
     np.testing.assert_array_equal(shown.scores, smaller.rank(K).scores)
 
 
+def same(one: Ranking, other: Ranking) -> bool:
+    fields = ("items", "features", "means", "widths", "scores")
+    return all(getattr(one, field).tobytes() == getattr(other, field).tobytes() for field in fields)
+
+
+@each_policy
+@given(data=st.data())
+def test_fixed_rows_stand_where_they_are_put_and_the_rest_is_the_best_around_them(
+    name: str, data: st.DataObject
+) -> None:
+    policy = learned(name, seed=data.draw(st.integers(0, 2)), steps=20)
+    k = data.draw(st.integers(1, 6))
+    fixed = data.draw(st.dictionaries(st.integers(0, k - 1), st.integers(0, 29), max_size=k))
+    fixed = {position: row for row, position in {row: position for position, row in fixed.items()}.items()}
+    candidates = data.draw(st.none() | st.sets(st.integers(0, 29), min_size=k + len(fixed)))
+    exclude = data.draw(st.sets(st.sampled_from(range(30)), max_size=3)) if candidates is None else set()
+    shown = policy.rank(k, candidates=candidates, exclude=exclude, fixed=fixed)
+    items = shown.items.tolist()
+    assert len(set(items)) == k
+    assert fixed.items() <= dict(enumerate(items)).items()
+    assert same(shown, policy.rank(k, fixed=dict(enumerate(items))))
+    free = (set(range(30)) if candidates is None else candidates) - exclude - set(fixed.values())
+    for position in set(range(k)) - set(fixed):
+        choice = sorted(free - set(items[:position]))
+        scores = [
+            policy.rank(position + 1, fixed=dict(enumerate([*items[:position], row]))).scores[-1] for row in choice
+        ]
+        assert items[position] == choice[int(np.argmax(scores))]
+
+
+@each_policy
+def test_holding_what_would_be_shown_anyway_changes_nothing(name: str) -> None:
+    policy = learned(name)
+    shown = policy.rank(K)
+    assert same(shown, policy.rank(K, fixed={}))
+    for positions in ([0], [2], [3, 1], [0, 1, 2, 3]):
+        assert same(shown, policy.rank(K, fixed={position: shown.items[position] for position in positions}))
+
+
+def test_a_fixed_row_overrides_candidates_and_exclude() -> None:
+    policy = learned()
+    assert policy.rank(2, candidates=[3], exclude=[7], fixed={0: 7}).items.tolist() == [7, 3]
+    assert policy.rank(1, candidates=[], fixed={0: 7}).items.tolist() == [7]
+
+
+def test_a_given_list_is_scored_without_a_look_at_the_catalog() -> None:
+    policy = learned()
+    before = policy.scored
+    policy.rank(3, fixed={0: 4, 1: 8, 2: 1})
+    assert policy.scored == before + 3
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -161,6 +213,18 @@ def test_candidates_and_exclude_rank_as_a_smaller_catalog_would(name: str) -> No
         ({"k": 2, "candidates": ["a", "b"]}, "flat sequence of row numbers"),
         ({"k": 2, "candidates": []}, "k is 2 and only 0"),
         ({"k": 2, "exclude": [99]}, "exclude holds row 99"),
+        ({"k": 2, "fixed": {2: 5}}, "a position in fixed must be a whole number from 0 to 1, got 2"),
+        ({"k": 2, "fixed": {-1: 5}}, "from 0 to 1, got -1"),
+        ({"k": 2, "fixed": {0.5: 5}}, "from 0 to 1, got 0.5"),
+        ({"k": 2, "fixed": {"0": 5}}, "from 0 to 1, got '0'"),
+        ({"k": 2, "fixed": {0: 30}}, "fixed holds row 30; rows go from 0 to 29"),
+        ({"k": 2, "fixed": {0: -1}}, "fixed holds row -1"),
+        ({"k": 2, "fixed": {0: 5, 1: 5}}, "fixed holds 5 twice"),
+        ({"k": 2, "fixed": {0: "a"}}, "fixed must be a flat sequence of row numbers"),
+        ({"k": 2, "fixed": [5, 6]}, "fixed must map positions to rows, got list"),
+        ({"k": 2, "fixed": {0: 5, 1: 6}, "candidates": [99]}, "candidates holds row 99"),
+        ({"k": 4, "fixed": {0: 5, 3: 6}, "candidates": [5, 7]}, "k is 4 and only 3 of 30"),
+        ({"k": 31, "fixed": {0: 5}}, "k is 31 and only 30 of 30"),
     ],
 )
 def test_a_list_that_cannot_be_made(options: dict[str, object], message: str) -> None:

@@ -45,6 +45,7 @@ def episode(
         if pruning:
             shortlists.rank(items, state, gamma, groups, lists, shown, features, means, widths)
         else:
+            shown[:] = -1
             lists.counters[SCORED] += greedy.rank(items, state, gamma, everything, shown, features, means, widths)
         if items.relevance_diminishes:  # only there may features grow
             for i in range(k):

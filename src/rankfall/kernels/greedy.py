@@ -18,6 +18,7 @@ def rank(
 ) -> int:
     """Fill ``out`` (rows, best first), ``features``, ``means`` and ``widths``; return how many scores it took.
 
+    ``out`` comes in with -1 where the choice is free; a row it holds already stays there, and is no candidate.
     ``candidates`` are rows in ascending order, so that of equal scores the lowest row wins. After a choice, only the
     items that share a diminishing column with it are scored again: nothing else changed.
     """
@@ -31,26 +32,31 @@ def rank(
     taken = np.zeros(n, dtype=np.bool_)
     scored = 0
     for position in range(len(out)):
-        best = -1
-        best_score = -np.inf
-        for i in range(n):
-            if taken[i]:
-                continue
-            if stale[i]:
-                mean[i] = mean_of(candidates[i], items, left, state.weights)
-                width[i] = np.sqrt(variance_of(candidates[i], items, left, state.covariance, scaled))
-                stale[i] = False
-                scored += 1
-            score = mean[i] + gamma * width[i]
-            if score > best_score or best < 0:
-                best_score = score
-                best = i
-        taken[best] = True
-        out[position] = candidates[best]
-        means[position] = mean[best]
-        widths[position] = width[best]
+        if out[position] >= 0:
+            means[position] = mean_of(out[position], items, left, state.weights)
+            widths[position] = np.sqrt(variance_of(out[position], items, left, state.covariance, scaled))
+            scored += 1
+        else:
+            best = -1
+            best_score = -np.inf
+            for i in range(n):
+                if taken[i]:
+                    continue
+                if stale[i]:
+                    mean[i] = mean_of(candidates[i], items, left, state.weights)
+                    width[i] = np.sqrt(variance_of(candidates[i], items, left, state.covariance, scaled))
+                    stale[i] = False
+                    scored += 1
+                score = mean[i] + gamma * width[i]
+                if score > best_score or best < 0:
+                    best_score = score
+                    best = i
+            taken[best] = True
+            out[position] = candidates[best]
+            means[position] = mean[best]
+            widths[position] = width[best]
         before[:] = left
-        place(candidates[best], items, left, features[position])
+        place(out[position], items, left, features[position])
         if items.relevance_diminishes:
             stale[:] = True
         elif items.coverage_diminishes:

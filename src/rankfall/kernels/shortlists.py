@@ -555,6 +555,7 @@ def rank(
             beaten = not lists.bound[best] > outside + tolerance
         if beaten:  # an item left out might win, or there is no room: a new epoch, or else all items
             if fresh:
+                out[:] = -1
                 lists.counters[SCORED] += greedy.rank(items, state, gamma, lists.rows, out, features, means, widths)
                 lists.counters[PLAIN] += 1
                 return

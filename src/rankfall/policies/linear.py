@@ -173,15 +173,24 @@ class LinearPolicy:
         rng: np.random.Generator | None = None,  # noqa: ARG002 - part of the contract; UCB draws nothing
         candidates: Iterable[int] | None = None,
         exclude: Iterable[int] | None = None,
+        fixed: Mapping[int, int] | None = None,
     ) -> Ranking:
         """The ``k`` best rows out of ``candidates`` (all) without ``exclude`` (none); ties to the lowest row.
 
+        ``fixed`` holds rows at 0-based positions, whether they are candidates or not, and shows them nowhere else;
+        the rest is chosen around them. With every position fixed, this is what the policy makes of a given list.
+
         >>> from rankfall import Catalog, CascadeLinUCB
-        >>> CascadeLinUCB(Catalog(relevance=[[1.0], [3.0], [2.0]])).rank(2)
+        >>> policy = CascadeLinUCB(Catalog(relevance=[[1.0], [3.0], [2.0]]))
+        >>> policy.rank(2)
         Ranking(1, 2)
+        >>> policy.rank(2, fixed={0: 0})
+        Ranking(0, 1)
         """
-        k, allowed = eligible(k, self.n_items, candidates, exclude)
-        items = np.empty(k, dtype=np.int64)
+        k, allowed = eligible(k, self.n_items, candidates, exclude, fixed)
+        items = np.full(k, -1, dtype=np.int64)
+        for position, row in (fixed or {}).items():
+            items[position] = row
         features = np.empty((k, len(self._model.weights)))
         means, widths = np.empty(k), np.empty(k)
         with self._lock:

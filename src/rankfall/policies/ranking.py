@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -90,25 +90,47 @@ class Policy(Protocol):
 
 
 def eligible(
-    k: int, n_items: int, candidates: Iterable[int] | None, exclude: Iterable[int] | None
+    k: int,
+    n_items: int,
+    candidates: Iterable[int] | None,
+    exclude: Iterable[int] | None,
+    fixed: Mapping[int, int] | None = None,
 ) -> tuple[int, IntArray]:
-    """``k``, checked, and the rows to choose from, ascending.
+    """``k``, checked, and the rows to choose from where nothing is ``fixed``, ascending.
 
     >>> eligible(2, 5, [4, 1, 0], [1])
     (2, array([0, 4]))
+    >>> eligible(2, 5, [4, 1, 0], [1], fixed={1: 4})
+    (2, array([0]))
     """
-    if candidates is None and exclude is None:
+    k = whole("k", k, RankError, low=1)
+    held = _held(fixed, k, n_items)
+    wanted = None if candidates is None else rows("candidates", candidates, n_items, RankError)
+    barred = held if exclude is None else np.concatenate([held, rows("exclude", exclude, n_items, RankError)])
+    if len(held) == k:  # nothing to choose
+        return k, np.empty(0, dtype=np.int64)
+    if wanted is None and not len(barred):
         allowed = np.arange(n_items)
     else:
         keep = np.zeros(n_items, dtype=bool)
-        keep[slice(None) if candidates is None else rows("candidates", candidates, n_items, RankError)] = True
-        if exclude is not None:
-            keep[rows("exclude", exclude, n_items, RankError)] = False
+        keep[slice(None) if wanted is None else wanted] = True
+        keep[barred] = False
         allowed = np.flatnonzero(keep)
-    k = whole("k", k, RankError, low=1)
-    if k > len(allowed):
-        raise RankError(f"k is {k} and only {len(allowed)} of {n_items} items may be shown; ask for at most that many")
+    most = len(held) + len(allowed)
+    if k > most:
+        raise RankError(f"k is {k} and only {most} of {n_items} items may be shown; ask for at most that many")
     return k, allowed
+
+
+def _held(fixed: Mapping[int, int] | None, k: int, n_items: int) -> IntArray:
+    """The rows that are fixed, if each has a position below ``k`` of its own."""
+    if fixed is None:
+        return np.empty(0, dtype=np.int64)
+    if not isinstance(fixed, Mapping):
+        raise RankError(f"fixed must map positions to rows, got {type(fixed).__name__}")
+    for position in fixed:
+        whole("a position in fixed", position, RankError, low=0, high=k - 1)
+    return rows("fixed", fixed.values(), n_items, RankError)
 
 
 def first_click(click: Any, length: int) -> int | None:
