@@ -8,7 +8,13 @@
     ├── FeedbackError   a click that does not answer the ranking it came with
     ├── ProblemError    a simulated user, an experiment or a setting that makes no sense
     ├── FileError       a file that is missing, damaged or not ours
-    └── ContractError   a policy or environment that breaks its contract (see ``check_policy``)
+    ├── ContractError   a policy or environment that breaks its contract (see ``check_policy``)
+    └── ServiceError    a call to the Rankfall service that did not work; itself: an answer that makes no sense
+        ├── UnavailableError   no answer, or "not now", and no attempts or no time left
+        ├── RefusedError       the key is missing, wrong, or lacks the right (401, 403)
+        ├── NotFoundError      no such model, item, event or snapshot (404)
+        ├── ConflictError      it contradicts what the service has (409)
+        └── InvalidError       a request the service, or already the client, cannot take (400, 413, 415, 422)
 
 Each message names the value that was given and what was expected instead.
 """
@@ -40,3 +46,47 @@ class FileError(RankfallError):
 
 class ContractError(RankfallError):
     """A policy or an environment that breaks its contract; the message lists how."""
+
+
+class ServiceError(RankfallError):
+    """A call to the Rankfall service that did not work.
+
+    Parameters
+    ----------
+    message
+        What went wrong, in the words of the service if it said something.
+    code
+        One word for programs: that of the service (``not_found``, ``conflict``, ...), or ``bad_answer``.
+    status
+        HTTP status of the answer; None if there was none.
+
+    >>> error = NotFoundError("no model 'x'; there is: default", code="not_found", status=404)
+    >>> error.code, error.status, str(error)
+    ('not_found', 404, "no model 'x'; there is: default")
+    """
+
+    def __init__(self, message: str, *, code: str = "bad_answer", status: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.status = status
+
+
+class UnavailableError(ServiceError):
+    """No answer, or "not now", and no attempts or no time left."""
+
+
+class RefusedError(ServiceError):
+    """The API key is missing, wrong, or lacks the right to do this."""
+
+
+class NotFoundError(ServiceError):
+    """No such model, item, event or snapshot."""
+
+
+class ConflictError(ServiceError):
+    """A change that contradicts what the service has."""
+
+
+class InvalidError(ServiceError):
+    """A request that the service, or already the client, cannot take."""
