@@ -413,7 +413,7 @@ def test_one_id_is_not_a_list_of_letters(client: Any, service: Service) -> None:
 @pytest.mark.parametrize("trouble", ["lost", "dropped", "cut", "busy", "many", "gateway", "slow"])
 def test_a_retry_gets_the_same_list(connect: Connect, service: Service, trouble: str) -> None:
     service.trouble.append(trouble)
-    ranked = connect(timeout=0.5 if trouble == "slow" else 10).rank(user="ann")
+    ranked = connect(timeout=1.0 if trouble == "slow" else 10).rank(user="ann")
     assert ranked.event_id == "event-0"
     assert len(service.answers) == 1
     assert len(service.seen) == 2
@@ -423,7 +423,7 @@ def test_a_retry_gets_the_same_list(connect: Connect, service: Service, trouble:
 @pytest.mark.parametrize("trouble", ["lost", "gateway", "slow"])
 def test_our_own_duplicate_is_accepted_and_says_so(connect: Connect, service: Service, trouble: str) -> None:
     service.trouble.append(trouble)
-    result = connect(timeout=0.5 if trouble == "slow" else 10).feedback("event-0", clicked="a")
+    result = connect(timeout=1.0 if trouble == "slow" else 10).feedback("event-0", clicked="a")
     assert result == FeedbackResult(accepted=1, assumed=1)
     assert result.ok
 
@@ -464,7 +464,7 @@ def test_what_must_not_happen_twice_is_not_repeated(
     connect: Connect, service: Service, name: str, trouble: str
 ) -> None:
     service.trouble.append(trouble)
-    client = connect(timeout=0.1 if trouble == "slow" else 10)
+    client = connect(timeout=0.5 if trouble == "slow" else 10)
     with pytest.raises(UnavailableError):
         getattr(client, name)(*["default", "s1"][: 1 + (name == "restore_snapshot")])
     assert len(service.seen) == 1
