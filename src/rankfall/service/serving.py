@@ -8,10 +8,10 @@ from typing import Any, get_args
 
 from fastapi import APIRouter, Request, Response
 
-from rankfall.errors import RankfallError, StoreError
+from rankfall.errors import NotFoundError, RankfallError, StoreError
 from rankfall.service.bodies import read, takes
 from rankfall.service.edge import error_body
-from rankfall.service.engine import Fed, MissingError
+from rankfall.service.engine import Fed
 from rankfall.service.problems import problem_of
 from rankfall.service.ranking import Request as Wanted
 from rankfall.service.ranking import Shown, answer_of, iso
@@ -100,8 +100,8 @@ async def rank_many(many: AskMany, request: Request) -> Response:
             service.need(request, "rank", ask.model)
             return await _rank(service, ask.model, Ask(**ask.model_dump(exclude={"model"})))
         except RankfallError as problem:
-            _, code, message = problem_of(problem)
-            return json.dumps(error_body(code, message))
+            seen = problem_of(problem)
+            return json.dumps(error_body(seen.code, seen.message))
 
     del grant  # a wrong key has been refused
     answers = await asyncio.gather(*(one(ask) for ask in many.requests))
@@ -168,7 +168,7 @@ async def event(event_id: Name, request: Request) -> Response:
     store = service.running.store
     found = await asyncio.to_thread(store.event, event_id)
     if found is None or not grant.may("admin", found.model):
-        raise MissingError("no list with this event_id")
+        raise NotFoundError("no list with this event_id")
     answer = await asyncio.to_thread(store.answer_of, event_id)
     feedback = None
     if answer is not None:
