@@ -227,7 +227,7 @@ class LinearPolicy:
         check_size(float(np.abs(features).max()), RankError)
         return Ranking(
             items=items,
-            ids=tuple(self.catalog.ids[row] for row in items),
+            ids=tuple([self.catalog.ids[row] for row in items.tolist()]),
             features=features,
             means=means,
             widths=widths,
