@@ -11,6 +11,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from rankfall.errors import InvalidError
 from rankfall.service.metrics import Metrics
 
 _log = logging.getLogger("rankfall.access")
@@ -27,14 +28,6 @@ class Limits:
     k: int = 1000
     candidates: int = 10_000
     batch: int = 1000
-
-
-class LimitError(Exception):
-    """A request that is larger or slower than allowed."""
-
-    def __init__(self, status: int, code: str, message: str) -> None:
-        super().__init__(message)
-        self.status, self.code, self.message = status, code, message
 
 
 def error_body(code: str, message: str, where: str | None = None) -> dict[str, Any]:
@@ -66,13 +59,12 @@ class Edge:
             if scope["method"] in ("POST", "PUT", "PATCH"):
                 receive = await self._whole(scope, receive)
             await self._app(scope, receive, sending)
-        except LimitError as problem:
+        except InvalidError as problem:
             await _refuse(problem, sending)
         finally:
             taken = time.perf_counter() - started
             route = getattr(scope.get("route"), "path", "other")
-            self._metrics.requests.labels(route, str(status)).inc()
-            self._metrics.seconds.labels(route).observe(taken)
+            self._metrics.answer(route, status, taken)
             if status >= 500 or taken > 1.0 or _log.isEnabledFor(logging.DEBUG):
                 level = logging.WARNING if status >= 500 or taken > 1.0 else logging.DEBUG
                 extra = {"method": scope["method"], "route": route, "status": status, "seconds": round(taken, 6)}
@@ -84,7 +76,7 @@ class Edge:
         seconds = self._limits.bulk_seconds if bulk else self._limits.body_seconds
         for name, value in scope["headers"]:
             if name == b"content-length" and value.isdigit() and int(value) > most:
-                raise LimitError(413, "too_large", f"the body has {int(value)} bytes; at most {most} are taken")
+                raise _too_large(f"the body has {int(value)} bytes; at most {most} are taken")
         parts: list[bytes] = []
         size = 0
         try:
@@ -96,12 +88,18 @@ class Edge:
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
                     if size > most:
-                        raise LimitError(413, "too_large", f"the body has more than {most} bytes")
+                        raise _too_large(f"the body has more than {most} bytes")
                     if not message.get("more_body"):
                         break
         except TimeoutError:
-            raise LimitError(408, "timeout", f"the body did not arrive within {seconds:g} seconds") from None
+            raise InvalidError(
+                f"the body did not arrive within {seconds:g} seconds", code="timeout", status=408
+            ) from None
         return _replay({"type": "http.request", "body": b"".join(parts), "more_body": False}, receive)
+
+
+def _too_large(message: str) -> InvalidError:
+    return InvalidError(message, code="too_large", status=413)
 
 
 def _replay(first: Message, receive: Receive) -> Receive:
@@ -113,7 +111,7 @@ def _replay(first: Message, receive: Receive) -> Receive:
     return replayed
 
 
-async def _refuse(problem: LimitError, send: Send) -> None:
+async def _refuse(problem: InvalidError, send: Send) -> None:
     body = json.dumps(error_body(problem.code, problem.message)).encode()
     headers = [
         (b"content-type", b"application/json"),

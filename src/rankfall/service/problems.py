@@ -7,10 +7,8 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from rankfall.errors import RankfallError, StoreError
+from rankfall.errors import InvalidError, RankfallError, ServiceError, StoreError, UnavailableError
 from rankfall.service.edge import error_body
-from rankfall.service.engine import ConflictError, MissingError
-from rankfall.service.service import RefusedError
 
 _CODES = {
     400: "bad_request",
@@ -27,18 +25,13 @@ _CODES = {
 }
 
 
-def problem_of(problem: RankfallError) -> tuple[int, str, str]:
-    """Status, code and message of an error."""
-    status = 422
-    if isinstance(problem, RefusedError):
-        status = problem.status
-    elif isinstance(problem, MissingError):
-        status = 404
-    elif isinstance(problem, ConflictError):
-        status = 409
-    elif isinstance(problem, StoreError):
-        return 503, "unavailable", "the store cannot be reached or written; try again"
-    return status, _CODES[status], str(problem)
+def problem_of(problem: RankfallError) -> ServiceError:
+    """An error as the interface has it."""
+    if isinstance(problem, ServiceError):
+        return problem
+    if isinstance(problem, StoreError):
+        return UnavailableError("the store cannot be reached or written; try again", status=503)
+    return InvalidError(str(problem))
 
 
 def _response(status: int, message: str, where: str | None = None) -> JSONResponse:
@@ -51,8 +44,8 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(RankfallError)
     async def ours(_request: Request, problem: RankfallError) -> JSONResponse:
-        status, _, message = problem_of(problem)
-        return _response(status, message)
+        seen = problem_of(problem)
+        return _response(seen.status or 422, seen.message)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_request: Request, problem: RequestValidationError) -> JSONResponse:

@@ -6,19 +6,11 @@ from dataclasses import dataclass, field
 
 from fastapi import Request
 
-from rankfall.errors import RankfallError
+from rankfall.errors import RefusedError
 from rankfall.service.edge import Limits
 from rankfall.service.engine import Engine
 from rankfall.service.keys import Grant, Keys
 from rankfall.service.metrics import Metrics
-
-
-class RefusedError(RankfallError):
-    """A caller without a key (401), or without the right (403)."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 @dataclass
@@ -40,21 +32,21 @@ class Service:
         """What this caller may do; raises for a wrong key."""
         grant = self.keys.grant(request.headers.get("x-api-key"))
         if grant is None:
-            raise RefusedError(401, "no valid key in the header X-API-Key")
+            raise RefusedError("no valid key in the header X-API-Key", code="unauthorized", status=401)
         return grant
 
     def need(self, request: Request, right: str, model: str) -> Grant:
         """The caller's grant, if it has this right on this model. Without it nothing is told."""
         grant = self.grant(request)
         if not grant.may(right, model):
-            raise RefusedError(403, f"this key does not have the right {right!r} on model {model!r}")
+            raise RefusedError(f"this key does not have the right {right!r} on model {model!r}")
         return grant
 
     def need_everywhere(self, request: Request, right: str = "admin") -> Grant:
         """The caller's grant, if it has this right on all models."""
         grant = self.grant(request)
         if not grant.everywhere(right):
-            raise RefusedError(403, f"this key does not have the right {right!r} on all models")
+            raise RefusedError(f"this key does not have the right {right!r} on all models")
         return grant
 
 
