@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from rankfall.cli.places import place_options, store_at
+from rankfall.cli.places import place_options, progress, store_at
 
 
 @click.command(name="export")
@@ -21,8 +21,8 @@ def command(data: Path | None, store: str | None, out: Path, model: str | None) 
     """
     from rankfall.logs.export import CATALOG, DECISIONS, EVENTS, export
 
-    with closing(store_at(data, store)) as opened:
-        done = export(opened, out, model)
+    with closing(store_at(data, store)) as opened, progress("exporting", None) as step:
+        done = export(opened, out, model, step)
     click.echo(f"{out / EVENTS}: {done.lists:,} lists, {done.answered:,} answered")
     click.echo(f"{out / DECISIONS}: {done.decisions:,} decisions")
     click.echo(f"{out / CATALOG}: {done.catalog_rows:,} changes of items")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from rankfall.cli.places import engine_at, place_options
+from rankfall.cli.places import engine_at, place_options, progress
 
 
 @click.command(name="import")
@@ -21,9 +21,6 @@ def command(clicks: Path, data: Path | None, store: str | None, model: str) -> N
     time. The whole file is checked before anything is imported. Importing it again changes nothing; after a crash the
     same command goes on. Servers may run meanwhile, and learn by themselves.
     """
-    from rich.console import Console
-    from rich.progress import Progress
-
     from rankfall.errors import RankfallError
     from rankfall.logs.clicks import read_clicks
     from rankfall.logs.importing import import_clicks
@@ -34,9 +31,8 @@ def command(clicks: Path, data: Path | None, store: str | None, model: str) -> N
             raise RankfallError("the store has no catalog yet; start rankfall serve with --catalog FILE once")
         engine.model(model)
         lists = read_clicks(clicks, whole_ids=whole_ids(engine.catalog))
-        with Progress(console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task("importing", total=lists.height)
-            done = import_clicks(engine, model, lists, lambda n: bar.advance(task, n))
+        with progress("importing", lists.height) as step:
+            done = import_clicks(engine, model, lists, step)
     click.echo(f"{done.lists:,} lists imported into {model!r}, {done.clicked:,} of them clicked.")
     if done.known:
         click.echo(f"{done.known:,} lists were there already.")

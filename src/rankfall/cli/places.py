@@ -1,8 +1,9 @@
-"""Which store a command works on."""
+"""What the commands on stores and logs share: which store, and how far."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -30,6 +31,18 @@ def store_at(data: Path | None, store: str | None) -> Store:
     if data is not None and store is not None:
         raise click.UsageError("give --data or --store, not both")
     return open_store(store or data or Path("rankfall-data"), make=False)
+
+
+@contextmanager
+def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """A bar on standard error, if somebody sees it; gives what is called with each step."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda steps: bar.advance(task, steps)
 
 
 def engine_at(data: Path | None, store: str | None) -> Engine:

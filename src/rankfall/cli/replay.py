@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rankfall.cli.places import progress
 from rankfall.policies import POLICIES
 
 if TYPE_CHECKING:
@@ -38,16 +39,14 @@ def command(
     estimate of the click rate it would have had.
     """
     from rich.console import Console
-    from rich.progress import Progress
 
     from rankfall.files import replacing
     from rankfall.logs.reading import Log
     from rankfall.logs.replay import replay
 
     log = Log(folder, model)
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("replaying", total=None)
-        result = replay(log, policy, gamma, scope, every_list=every_list, progress=lambda n: bar.advance(task, n))
+    with progress("replaying", log.height) as step:
+        result = replay(log, policy, gamma, scope, every_list=every_list, progress=step)
     _say(Console(), result)
     if out is not None:
         with replacing(out) as temporary:

@@ -114,7 +114,7 @@ def _write_decisions(store: Store, cut: Position, model: str | None, decisions: 
             for item in put:
                 kept = shelf.items[item]
                 catalog.add((*entry.position, False, item, kept.title, *kept.coverage, *kept.relevance))
-        elif model is None or entry.model in ("", model):
+        if model is None or entry.model in ("", model):
             decisions.add((*entry.position, _time(entry.at), entry.kind, entry.model, entry.key, entry.body))
     return versions
 

@@ -44,7 +44,7 @@ class Log:
             raise RankfallError(f"the log has no model {self.model!r}; it has: {', '.join(names)}")
         self._settings = list(_settings(decisions.filter(model=self.model)))
         self._catalog = pl.read_parquet(folder / CATALOG)
-        self._versions = self._catalog["version"].unique(maintain_order=True).to_list()
+        self._versions = decisions.filter(kind="catalog").sort("transaction", "seq")["seq"].to_list()
         self._built: OrderedDict[int, Catalog] = OrderedDict()
         self._start_over()
 
@@ -52,6 +52,12 @@ class Log:
         """The lists in the order of creation, without features and scores: both are another policy's."""
         lists = pl.scan_parquet(self._folder / EVENTS).filter(pl.col("model") == self.model)
         return lists.drop("features", "columns", "scores", "model").sort("created", "event_id").collect()
+
+    @property
+    def height(self) -> int:
+        """How many lists there are."""
+        lists = pl.scan_parquet(self._folder / EVENTS).filter(pl.col("model") == self.model)
+        return int(lists.select(pl.len()).collect().item())
 
     @property
     def scope(self) -> Scope:

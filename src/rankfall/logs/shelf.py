@@ -46,15 +46,15 @@ class Shelf:
     def apply(self, entry: Entry) -> tuple[list[Id], list[Id]]:
         """Change the catalog as an entry of the journal says; the ids that went, and those put after that."""
         change = json.loads(entry.body)
+        if "patch" in change:
+            there = change["id"] in self.items
+            return [], self._put_all(applied(self.catalog([change["id"]]), entry.body, None)) if there else []
         gone: list[Id] = []
         put: list[Id] = []
-        if "patch" in change:
-            if change["id"] in self.items:
-                put = self._put_all(applied(self.catalog([change["id"]]), entry.body, None))
-            return gone, put
-        if not self.items or change.get("replace"):
+        if change.get("replace"):
             gone = list(self.items)
             self.items.clear()
+        known = set(self.items)
         if entry.blob is not None:
             items = unpacked(entry.blob)
             self.topics = items.topics
@@ -62,7 +62,7 @@ class Shelf:
         deleted = [item for item in change.get("delete", ()) if item in self.items]
         for item in deleted:
             self.take(item)
-        return gone + deleted, [item for item in put if item in self.items]
+        return gone + [item for item in deleted if item in known], [item for item in put if item in self.items]
 
     def _put_all(self, items: Catalog) -> list[Id]:
         for row, item in enumerate(items.ids):
