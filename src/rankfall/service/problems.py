@@ -34,27 +34,32 @@ def problem_of(problem: RankfallError) -> ServiceError:
     return InvalidError(str(problem))
 
 
-def _response(status: int, message: str, where: str | None = None) -> JSONResponse:
-    headers = {"Retry-After": "1"} if status == 503 else None
+def response_of(problem: Exception) -> JSONResponse:
+    """What the caller gets for an error that is expected; raises it again if it is not."""
+    headers: dict[str, str] = {}
+    where = None
+    if isinstance(problem, RankfallError):
+        seen = problem_of(problem)
+        status, message = seen.status or 422, seen.message
+    elif isinstance(problem, RequestValidationError):
+        first = problem.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        status, message = 400 if first["type"] == "json_invalid" else 422, f"{where}: {first['msg']}"
+    elif isinstance(problem, HTTPException):
+        status, message = problem.status_code, str(problem.detail)
+        headers |= problem.headers or {}
+    else:
+        raise problem
+    if status == 503:
+        headers["Retry-After"] = "1"
     return JSONResponse(error_body(_CODES.get(status, "bad_request"), message, where), status, headers)
 
 
 def install(app: FastAPI) -> None:
     """Have the app answer errors in one form."""
 
-    @app.exception_handler(RankfallError)
-    async def ours(_request: Request, problem: RankfallError) -> JSONResponse:
-        seen = problem_of(problem)
-        return _response(seen.status or 422, seen.message)
+    async def answer(_request: Request, problem: Exception) -> JSONResponse:
+        return response_of(problem)
 
-    @app.exception_handler(RequestValidationError)
-    async def invalid(_request: Request, problem: RequestValidationError) -> JSONResponse:
-        first = problem.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        return _response(400 if first["type"] == "json_invalid" else 422, f"{where}: {first['msg']}", where)
-
-    @app.exception_handler(HTTPException)
-    async def http(_request: Request, problem: HTTPException) -> JSONResponse:
-        response = _response(problem.status_code, str(problem.detail))
-        response.headers.update(problem.headers or {})
-        return response
+    for kind in (RankfallError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, answer)

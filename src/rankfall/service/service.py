@@ -30,17 +30,18 @@ class Service:
 
     def grant(self, request: Request) -> Grant:
         """What this caller may do; raises for a wrong key."""
-        grant = self.keys.grant(request.headers.get("x-api-key"))
+        return self.grant_of(request.headers.get("x-api-key"))
+
+    def grant_of(self, key: str | None) -> Grant:
+        """What the holder of a key may do; raises for a wrong one."""
+        grant = self.keys.grant(key)
         if grant is None:
             raise RefusedError("no valid key in the header X-API-Key", code="unauthorized", status=401)
         return grant
 
     def need(self, request: Request, right: str, model: str) -> Grant:
         """The caller's grant, if it has this right on this model. Without it nothing is told."""
-        grant = self.grant(request)
-        if not grant.may(right, model):
-            raise RefusedError(f"this key does not have the right {right!r} on model {model!r}")
-        return grant
+        return allowed(self.grant(request), right, model)
 
     def need_everywhere(self, request: Request, right: str = "admin") -> Grant:
         """The caller's grant, if it has this right on all models."""
@@ -48,6 +49,13 @@ class Service:
         if not grant.everywhere(right):
             raise RefusedError(f"this key does not have the right {right!r} on all models")
         return grant
+
+
+def allowed(grant: Grant, right: str, model: str) -> Grant:
+    """The grant, if it has this right on this model; raises if not."""
+    if not grant.may(right, model):
+        raise RefusedError(f"this key does not have the right {right!r} on model {model!r}")
+    return grant
 
 
 def service_of(request: Request) -> Service:

@@ -28,10 +28,11 @@ from rankfall.service.schemas import (
     Receipt,
     Result,
 )
-from rankfall.service.service import Service, service_of
+from rankfall.service.service import Service, allowed, service_of
 from rankfall.stores import Event
 
 routes = APIRouter(prefix="/v1")
+RANK, FEEDBACK = "/v1/models/{model}/rank", "/v1/feedback"
 
 _ACCEPTED = json.dumps({**dict.fromkeys(get_args(Result), 0), "accepted": 1, "problems": []})
 
@@ -68,8 +69,14 @@ async def _rank(service: Service, name: str, ask: Ask) -> str:
     return event.answer
 
 
+async def rank_from(service: Service, key: str | None, model: str, body: bytes) -> str:
+    """The answer to a rank request, from its parts."""
+    allowed(service.grant_of(key), "rank", model)
+    return await _rank(service, model, read(Ask, body))
+
+
 @routes.post(
-    "/models/{model}/rank",
+    RANK.removeprefix("/v1"),
     response_model=Answer,
     summary="Rank items for a caller",
     tags=["rank"],
@@ -77,10 +84,8 @@ async def _rank(service: Service, name: str, ask: Ask) -> str:
 )
 async def rank(request: Request) -> Response:
     """A list, best first. It is stored with its features before it is answered, so that feedback can come any time."""
-    service = service_of(request)
-    model = request.path_params["model"]
-    service.need(request, "rank", model)
-    return _json(await _rank(service, model, read(Ask, await request.body())))
+    key, body = request.headers.get("x-api-key"), await request.body()
+    return _json(await rank_from(service_of(request), key, request.path_params["model"], body))
 
 
 @routes.post(
@@ -113,8 +118,26 @@ def _check_batch(service: Service, size: int) -> None:
         raise RankfallError(f"a batch of {size}; at most {service.limits.batch} are taken at once")
 
 
+async def feedback_from(service: Service, key: str | None, body: bytes) -> str:
+    """The answer to a feedback request, from its parts."""
+    grant = service.grant_of(key)
+    several = read(FeedbackMany, body).feedback if b'"feedback"' in body else [read(Feedback, body)]
+    _check_batch(service, len(several))
+    results = await service.running.feed(several, lambda model: grant.may("feedback", model))
+    _count(service, results)
+    if len(results) == 1 and results[0].result == "accepted":
+        return _ACCEPTED
+    counts = dict.fromkeys(get_args(Result), 0)
+    problems = []
+    for i, (one, fed) in enumerate(zip(several, results, strict=True)):
+        counts[fed.result] += 1
+        if fed.result != "accepted":
+            problems.append(Problem(index=i, event_id=one.event_id, result=fed.result, reason=fed.reason).model_dump())
+    return json.dumps({**counts, "problems": problems})
+
+
 @routes.post(
-    "/feedback",
+    FEEDBACK.removeprefix("/v1"),
     response_model=Receipt,
     summary="Say what was clicked",
     tags=["feedback"],
@@ -122,22 +145,8 @@ def _check_batch(service: Service, size: int) -> None:
 )
 async def feedback(request: Request) -> Response:
     """Counts of what became of the feedback. What is accepted is stored for good, and learned once."""
-    service = service_of(request)
-    grant = service.grant(request)
-    body = await request.body()
-    several = read(FeedbackMany, body).feedback if b'"feedback"' in body else [read(Feedback, body)]
-    _check_batch(service, len(several))
-    results = await service.running.feed(several, lambda model: grant.may("feedback", model))
-    _count(service, results)
-    if len(results) == 1 and results[0].result == "accepted":
-        return _json(_ACCEPTED)
-    counts = dict.fromkeys(get_args(Result), 0)
-    problems = []
-    for i, (one, fed) in enumerate(zip(several, results, strict=True)):
-        counts[fed.result] += 1
-        if fed.result != "accepted":
-            problems.append(Problem(index=i, event_id=one.event_id, result=fed.result, reason=fed.reason).model_dump())
-    return _json(json.dumps({**counts, "problems": problems}))
+    key, body = request.headers.get("x-api-key"), await request.body()
+    return _json(await feedback_from(service_of(request), key, body))
 
 
 def _count(service: Service, results: list[Fed]) -> None:
