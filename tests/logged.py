@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from rankfall import Catalog, generate
-from rankfall.model import Ridge
+from rankfall.model import Forgetting, Ridge
 from rankfall.service.engine import Engine
 from rankfall.service.schemas import Ask, Feedback
 from rankfall.service.setup import prepare
@@ -60,7 +60,9 @@ def state_of(engine: Engine, model: str = "default", key: str = "") -> dict[str,
     return asyncio.run(held()).policy.model.arrays()
 
 
-def batch_state(folder: Path, model: str = "default", key: str = "") -> dict[str, np.ndarray]:
+def batch_state(
+    folder: Path, model: str = "default", key: str = "", forgetting: Forgetting | None = None
+) -> dict[str, np.ndarray]:
     """The state that the exported log says a model has, by nothing but ridge regression."""
     events = pl.read_parquet(folder / "events.parquet").filter(
         pl.col("model") == model, pl.col("key") == key, pl.col("learn"), pl.col("result").is_not_null()
@@ -74,22 +76,24 @@ def batch_state(folder: Path, model: str = "default", key: str = "") -> dict[str
         for row in decisions.iter_rows(named=True)
         if row["kind"] in ("reset", "restore")
     ]
-    return _state(sorted(steps, key=lambda step: step[0]), (2**62, 0), _columns(folder)).arrays()
+    return _state(sorted(steps, key=lambda step: step[0]), (2**62, 0), _columns(folder), forgetting).arrays()
 
 
 def _columns(folder: Path) -> int:
     return int(pl.read_parquet(folder / "events.parquet")["columns"].drop_nulls()[0])
 
 
-def _state(steps: list[tuple[tuple[int, int], str, Any]], upto: tuple[int, int], columns: int) -> Ridge:
-    ridge = Ridge(columns)
+def _state(
+    steps: list[tuple[tuple[int, int], str, Any]], upto: tuple[int, int], columns: int, forgetting: Forgetting | None
+) -> Ridge:
+    ridge = Ridge(columns, forgetting)
     for at, kind, what in steps:
         if at > upto:
             break
         if kind == "reset":
-            ridge = Ridge(columns)
+            ridge = Ridge(columns, forgetting)
         elif kind == "restore":
-            ridge = _state(steps, tuple(what["source"]), columns)
+            ridge = _state(steps, tuple(what["source"]), columns, forgetting)
         else:
             features = np.array(what["features"]).reshape(-1, what["columns"])
             seen = min(what["clicked"], default=len(features) - 1) + 1

@@ -95,7 +95,9 @@ def test_replay_prints_a_table_and_writes_json(tmp_path: Path) -> None:
     found = json.loads((tmp_path / "a.json").read_text())
     assert found["estimate"]["lists"] == found["counts"]["random"] == found["counts"]["learned"]
     assert found["support"] == 1.0
-    many = call("replay", tmp_path / "out", "--policy", "CascadeLSB", "--scope", "user").output
+    many = call(
+        "replay", tmp_path / "out", "--policy", "CascadeLSB", "--scope", "user", "--forgetting", "window=9"
+    ).output
     assert "4 states, one for each user" in " ".join(many.split())
 
 
@@ -135,6 +137,11 @@ def test_a_key_opens_what_its_block_says(tmp_path: Path) -> None:
         (["snapshot", "restore", "default", "s-1", "--data", "{data}"], "has no snapshot 's-1'"),
         (["snapshot", "save", "default", "--data", "{data}", "--out", "no/a"], "the folder no does not exist"),
         (["replay", "nowhere", "--policy", "CascadeLSB"], "give a folder that rankfall export wrote"),
+        (["replay", "x", "--policy", "CascadeLSB", "--forgetting", "slowly"], "neither discount=0.999 nor window=1000"),
+        (
+            ["replay", "x", "--policy", "CascadeLSB", "--forgetting", "discount=2"],
+            "rho must be a number between 0 and 1",
+        ),
         (["key", "--name", "a\nb", "--right", "rank"], "--name must be printable characters"),
     ],
 )

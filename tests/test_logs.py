@@ -3,6 +3,7 @@ import math
 import time
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -20,6 +21,7 @@ from rankfall.logs.importing import import_clicks
 from rankfall.logs.reading import Log
 from rankfall.logs.replay import replay
 from rankfall.logs.shown import features_as_shown
+from rankfall.model import Discount, Forgetting, Window
 from rankfall.service.items import catalog_of, item_of
 from rankfall.service.schemas import ItemBody
 
@@ -41,6 +43,19 @@ def test_the_state_can_be_computed_from_the_files_alone(place: str, tmp_path: Pa
             assert same(batch_state(tmp_path, key=key), state_of(engine, key=key))
         assert done.lists == 60
         assert 40 < done.answered < 60
+
+
+def test_the_documentation_says_how(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "logs.md").read_text()
+    words: dict[str, Any] = {}
+    exec(page.split("```python\n")[1].split("```")[0], words)
+    with running(str(tmp_path / "data"), scope="user") as engine:
+        drive(engine, 40)
+        export(engine.store, tmp_path)
+        assert same(words["learned"](tmp_path, key="u1").arrays(), state_of(engine, key="u1"))
+    for name in ("events", "decisions"):
+        for column in pl.read_parquet_schema(tmp_path / f"{name}.parquet"):
+            assert f"`{column}`" in page, column
 
 
 def test_resets_and_restores_are_in_the_log(place: str, tmp_path: Path) -> None:
@@ -154,6 +169,18 @@ def test_the_same_policy_learns_the_same_from_the_log(place: str, tmp_path: Path
     assert found.counts.same_list > 50  # a list asked for while feedback was folded may be one answer ahead
     assert found.estimate is None
     assert '"randomize"' in (found.why or "")
+
+
+@pytest.mark.parametrize(
+    ("setting", "forgetting"), [({"discount": 0.9}, Discount(0.9)), ({"window": 5}, Window(5))], ids=str
+)
+def test_forgetting_too(tmp_path: Path, setting: dict[str, float], forgetting: Forgetting) -> None:
+    with running(str(tmp_path / "data"), forgetting=setting) as engine:
+        drive(engine, 40)
+        export(engine.store, tmp_path)
+        assert same(batch_state(tmp_path, forgetting=forgetting), state_of(engine))
+        found = replay(Log(tmp_path), "CascadeHybrid", 1.0, forgetting=forgetting)
+        assert same(found.states[""].arrays(), state_of(engine))
 
 
 @pytest.mark.parametrize("policy", list(POLICIES))

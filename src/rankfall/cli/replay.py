@@ -15,7 +15,31 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from rankfall.logs.replay import Replay
+    from rankfall.model import Discount, Window
     from rankfall.service.schemas import Scope
+
+
+class Forget(click.ParamType["Discount | Window"]):
+    """``discount=0.999`` or ``window=1000``."""
+
+    name = "how"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Discount | Window:
+        """What is meant."""
+        from rankfall.errors import ProblemError
+        from rankfall.model import Discount, Window
+
+        if isinstance(value, Discount | Window):
+            return value
+        kind, _, amount = str(value).partition("=")
+        try:
+            if kind == "discount":
+                return Discount(float(amount))
+            if kind == "window":
+                return Window(int(amount))
+        except (ValueError, ProblemError) as problem:
+            raise click.BadParameter(f"{value!r}: {problem}", ctx, param) from None
+        raise click.BadParameter(f"{value!r} is neither discount=0.999 nor window=1000", ctx, param)
 
 
 @click.command(name="replay")
@@ -28,10 +52,18 @@ if TYPE_CHECKING:
     type=click.Choice(["global", "segment", "user"]),
     help="One state for all, or for each.  [default: as the log has it]",
 )
+@click.option("--forgetting", type=Forget(), help="discount=0.999, or window=1000 (lists).  [default: never]")
 @click.option("--every-list", is_flag=True, help="Learn also from lists that the service did not learn from.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the result to this file, as JSON.")
 def command(
-    folder: Path, policy: str, gamma: float, model: str | None, scope: Scope | None, every_list: bool, out: Path | None
+    folder: Path,
+    policy: str,
+    gamma: float,
+    model: str | None,
+    scope: Scope | None,
+    forgetting: Discount | Window | None,
+    every_list: bool,
+    out: Path | None,
 ) -> None:
     """Learn anew from a log that rankfall export wrote, by another policy.
 
@@ -46,7 +78,7 @@ def command(
 
     log = Log(folder, model)
     with progress("replaying", log.height) as step:
-        result = replay(log, policy, gamma, scope, every_list=every_list, progress=step)
+        result = replay(log, policy, gamma, scope, forgetting=forgetting, every_list=every_list, progress=step)
     _say(Console(), result)
     if out is not None:
         with replacing(out) as temporary:
@@ -59,8 +91,9 @@ def _say(console: Console, result: Replay) -> None:
 
     counts = result.counts
     each = "" if result.scope == "global" else f", {len(result.states):,} states, one for each {result.scope}"
+    fading = "" if result.forgetting is None else f", {result.forgetting}"
     table = Table(
-        title=f"{result.policy}, gamma {result.gamma:g}, on the log of {result.model!r}{each}",
+        title=f"{result.policy}, gamma {result.gamma:g}{fading}, on the log of {result.model!r}{each}",
         title_justify="left",
         show_header=False,
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from pydantic_core import to_json
 
 from rankfall.catalog import Catalog, Id
 from rankfall.errors import RankfallError
@@ -144,10 +145,7 @@ class Importer:
             "expires_at": iso(expires),
             "unknown": [],
         }
-        return _encoded(answer)
-
-
-_encoded = json.JSONEncoder(separators=(",", ":")).encode
+        return to_json(answer).decode()
 
 
 def import_clicks(

@@ -13,7 +13,7 @@ from rankfall.catalog import Catalog
 from rankfall.errors import RankError
 from rankfall.logs.estimate import OffPolicy, off_policy
 from rankfall.logs.reading import Log, rows_of
-from rankfall.model import Ridge
+from rankfall.model import Forgetting, Ridge
 from rankfall.policies import POLICIES, LinearPolicy, Recipe
 from rankfall.service.schemas import Scope, Settings
 
@@ -52,6 +52,7 @@ class Replay:
     policy: str
     gamma: float
     scope: Scope
+    forgetting: Forgetting | None
     counts: Counts
     weights: dict[str, float]
     states: dict[str, Ridge]
@@ -68,6 +69,7 @@ class Replay:
                 estimate[name] |= {"low": interval.low, "high": interval.high}
         return {
             **plain,
+            "forgetting": None if self.forgetting is None else repr(self.forgetting),
             "states": len(self.states),
             "counts": asdict(self.counts),
             "support": self.support,
@@ -93,8 +95,11 @@ class _Chances:
 class Walk:
     """A fresh model on its way through a log."""
 
-    def __init__(self, log: Log, recipe: Recipe, gamma: float, scope: Scope, *, every_list: bool) -> None:
+    def __init__(
+        self, log: Log, recipe: Recipe, gamma: float, scope: Scope, forgetting: Forgetting | None, *, every_list: bool
+    ) -> None:
         self._log, self._recipe, self._gamma, self.scope = log, recipe, gamma, scope
+        self._forgetting = forgetting
         self._every_list = every_list
         self._templates: dict[int, LinearPolicy] = {}
         self.policies: dict[str, LinearPolicy] = {}
@@ -156,12 +161,14 @@ class Walk:
         if held is None or held.catalog is not catalog:
             template = self._templates.get(id(catalog))
             if template is None or template.catalog is not catalog:
-                template = self._templates[id(catalog)] = self._recipe(catalog, self._gamma)
+                template = self._templates[id(catalog)] = self._recipe(
+                    catalog, self._gamma, forgetting=self._forgetting
+                )
                 template.pruning = self.scope != "user"
                 while len(self._templates) > _TEMPLATES:
                     self._templates.pop(next(iter(self._templates)))
             if key not in self.states:
-                self.states[key] = Ridge(len(template.weights))
+                self.states[key] = Ridge(len(template.weights), self._forgetting)
             held = self.policies[key] = template.with_model(self.states[key])
         return held
 
@@ -188,6 +195,7 @@ def replay(
     gamma: float,
     scope: Scope | None = None,
     *,
+    forgetting: Forgetting | None = None,
     every_list: bool = False,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Replay:
@@ -199,9 +207,10 @@ def replay(
     Parameters
     ----------
     scope : one state for all, or for each segment or user; as the logged model has it, if None.
+    forgetting : how old lists count less and less, if at all.
     every_list : learn also from lists that the service did not learn from: control group, ``logging_only``, fallback.
     """
-    walk = Walk(log, POLICIES[policy], gamma, scope or log.scope, every_list=every_list)
+    walk = Walk(log, POLICIES[policy], gamma, scope or log.scope, forgetting, every_list=every_list)
     for shown, event in _in_order(log):
         if shown:
             walk.show(event)
@@ -217,6 +226,7 @@ def replay(
         policy=policy,
         gamma=gamma,
         scope=walk.scope,
+        forgetting=forgetting,
         counts=walk.counts,
         weights=_weights(walk),
         states=walk.states,
