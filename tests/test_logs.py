@@ -1,6 +1,7 @@
 import json
 import math
 import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logged import CATALOG, batch_state, drive, running, same, state_of
-from rankfall import POLICIES, Catalog, generate
+from rankfall import POLICIES, Catalog, generate, load
 from rankfall.errors import FileError, RankfallError
 from rankfall.logs.clicks import read_clicks
 from rankfall.logs.estimate import off_policy
@@ -43,6 +44,22 @@ def test_the_state_can_be_computed_from_the_files_alone(place: str, tmp_path: Pa
             assert same(batch_state(tmp_path, key=key), state_of(engine, key=key))
         assert done.lists == 60
         assert 40 < done.answered < 60
+
+
+def test_an_export_beside_servers_is_of_one_moment(place: str, tmp_path: Path) -> None:
+    with running(place) as one, running(place) as other, ThreadPoolExecutor(2) as threads:
+        drive(one, 1)
+        working = [threads.submit(drive, engine, 200, seed) for seed, engine in enumerate((one, other))]
+        cuts = []
+        while not all(job.done() for job in working):
+            done = export(other.store, tmp_path)
+            cuts.append(done.cut)
+            if done.answered:
+                one.save_state(one.model("default"), "", done.cut, tmp_path / "state")
+                assert same(batch_state(tmp_path), load(tmp_path / "state").model.arrays())
+        assert len(set(cuts)) > 2
+        for job in working:
+            job.result()
 
 
 def test_the_documentation_says_how(tmp_path: Path) -> None:
@@ -326,6 +343,18 @@ def test_an_import_is_learned_once_and_by_servers_that_run(place: str, tmp_path:
     assert events["scores"].explode().null_count() == 2_500 * 5
 
 
+def test_two_imports_at_a_time(place: str, tmp_path: Path) -> None:
+    lists = read_clicks(clicks(tmp_path / "clicks.parquet", 3_000), whole_ids=True)
+    with running(place) as one, running(place) as other, ThreadPoolExecutor(2) as threads:
+        jobs = [threads.submit(import_clicks, one, "default", lists)]
+        jobs += [threads.submit(import_clicks, other, "default", lists[::-1])]
+        done = [job.result() for job in jobs]
+        assert sum(job.lists for job in done) == sum(job.known for job in done) == 3_000
+        export(one.store, tmp_path)
+        one.fold()
+        assert same(batch_state(tmp_path), state_of(one))
+
+
 def test_lists_with_unknown_items_are_left_out_and_named(tmp_path: Path) -> None:
     path = clicks(tmp_path / "clicks.csv", 10)
     text = path.read_text().splitlines()
@@ -393,6 +422,17 @@ def test_times_in_text_are_read(tmp_path: Path, moment: str) -> None:
     assert one["items"] == ["007", "x"]
     assert one["clicked"] == [0]
     assert one["time"] == 1769860800.0
+
+
+def test_times_in_a_zone_are_moments(tmp_path: Path) -> None:
+    noon = pl.Series("time", ["2026-01-31T12:00:00Z"] * 2).str.to_datetime(time_zone="UTC")
+    for times in (
+        noon.dt.convert_time_zone("Asia/Tokyo"),
+        noon.dt.replace_time_zone(None),
+        noon.cast(pl.Datetime("ms")),
+    ):
+        pl.DataFrame({**GOOD, "time": times}).write_parquet(tmp_path / "clicks.parquet")
+        assert read_clicks(tmp_path / "clicks.parquet", whole_ids=True)["time"].to_list() == [1769860800.0]
 
 
 def test_no_click_log_at_all(tmp_path: Path) -> None:

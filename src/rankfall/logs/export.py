@@ -20,7 +20,7 @@ from rankfall.logs.tables import Table, table
 from rankfall.stores import START, Entry, Event, Position, Store
 
 EVENTS, DECISIONS, CATALOG = "events.parquet", "decisions.parquet", "catalog.parquet"
-PAGE = 5_000
+PAGE = 2_000
 """Lists read, and held in memory, at a time."""
 
 _TIME = pl.Datetime("us", "UTC")
@@ -37,8 +37,9 @@ _DECISION = {
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written."""
+    """What was written, up to which entry of the journal."""
 
+    cut: Position
     lists: int
     answered: int
     decisions: int
@@ -74,7 +75,7 @@ def export(
         versions = _write_decisions(store, cut, model, decisions, catalog)
     with table(out / EVENTS, _event_schema(id_type), mark, PAGE) as events:
         answered = _write_events(store, cut, model, versions, str if id_type == pl.String else int, events, progress)
-    return Exported(events.height, answered, decisions.height, catalog.height)
+    return Exported(cut, events.height, answered, decisions.height, catalog.height)
 
 
 def _decisions(store: Store, cut: Position) -> Iterator[Entry]:
@@ -195,7 +196,7 @@ def _event_row(event: Event, answer: Entry | None, id_type: type) -> tuple[Any, 
         [item["score"] for item in shown],
         _known(limits.get("candidates"), id_type),
         _known(limits.get("exclude"), id_type),
-        None if features is None else features.tolist(),
+        features,
         None if features is None else len(features) // len(shown),
         *_answer_row(answer),
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -26,6 +26,17 @@ BATCH = 1000
 """Lists written together: after a crash all of a batch are there, or none."""
 
 
+class One(NamedTuple):
+    """One list of a click log."""
+
+    list: str
+    items: Sequence[Id]
+    clicked: Sequence[int]
+    user: str | None
+    segment: str | None
+    time: float | None
+
+
 @dataclass
 class Imported:
     """What became of the lists: new, known already, or left out for an item that the catalog does not have."""
@@ -42,7 +53,7 @@ class Batch:
 
     at: float
     events: list[Event] = field(default_factory=list)
-    clicks: list[list[int]] = field(default_factory=list)
+    clicks: list[Sequence[int]] = field(default_factory=list)
     left_out: list[tuple[str, Id]] = field(default_factory=list)
 
     def write(self, tx: Transaction) -> list[bool]:
@@ -75,15 +86,15 @@ class Importer:
     def batch(self, lists: pl.DataFrame) -> Batch:
         """These lists, ready to be written."""
         batch = Batch(at=self._now())
-        found: list[tuple[dict[str, Any], list[int]]] = []
-        for one in lists.iter_rows(named=True):
-            rows = [row for row in map(self._catalog.row, one["items"]) if row is not None]
-            if len(rows) == len(one["items"]):
+        found: list[tuple[One, list[int]]] = []
+        for one in map(One, *(lists[name].to_list() for name in One._fields)):
+            rows = [row for row in map(self._catalog.row, one.items) if row is not None]
+            if len(rows) == len(one.items):
                 found.append((one, rows))
-                batch.clicks.append(one["clicked"])
+                batch.clicks.append(one.clicked)
             else:
-                missing = next(item for item in one["items"] if item not in self._catalog)
-                batch.left_out.append((one["list"], missing))
+                missing = next(item for item in one.items if item not in self._catalog)
+                batch.left_out.append((one.list, missing))
         shown = self._shown([rows for _, rows in found])
         batch.events += [self._event(one, rows, *seen) for (one, rows), seen in zip(found, shown, strict=True)]
         return batch
@@ -102,17 +113,17 @@ class Importer:
                 shown[i] = topics, block.tobytes()
         return shown
 
-    def _event(self, one: dict[str, Any], rows: list[int], covered: int, features: bytes) -> Event:
+    def _event(self, one: One, rows: list[int], covered: int, features: bytes) -> Event:
         """The list as it is stored."""
-        event_id = event_id_of(self._model.name, one["list"])
-        created = self._now() if one["time"] is None else one["time"]
+        event_id = event_id_of(self._model.name, one.list)
+        created = self._now() if one.time is None else one.time
         expires = created + self._model.settings.feedback_wait
         return Event(
             id=event_id,
             model=self._model.name,
-            key=self._model.key(one["user"], one["segment"]) or "",
-            user=one["user"],
-            segment=one["segment"],
+            key=self._model.key(one.user, one.segment) or "",
+            user=one.user,
+            segment=one.segment,
             request_id=None,
             digest=None,
             created=created,

@@ -52,7 +52,7 @@ def table(path: Path, schema: Mapping[str, Any], mark: str, part: int = 10_000) 
         rows = Table(Path(folder), schema, part)
         yield rows
         rows.flush()
-        pl.scan_parquet(f"{folder}/*.parquet").sink_parquet(whole, metadata={MARK: mark})
+        pl.scan_parquet(f"{folder}/*.parquet").sink_parquet(whole, row_group_size=part, metadata={MARK: mark})
 
 
 def read_mark(path: Path) -> str:
