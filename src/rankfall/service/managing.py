@@ -303,7 +303,7 @@ def _weights(held: Held) -> list[dict[str, Any]]:
 async def history(
     model: ModelName, request: Request, hours: Annotated[float, Query(gt=0, le=720)] = 3.0
 ) -> dict[str, Any]:
-    """Answers and clicks for each arm: by the minute up to six hours, by the hour beyond."""
+    """Answers and clicks for each arm: every ten seconds up to half an hour, every minute up to six, then hourly."""
     service = service_of(request)
     if not service.grant(request).may("admin", model):
         service.need(request, "rank", model)
