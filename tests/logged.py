@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,10 +21,19 @@ from rankfall.stores import open_store
 CATALOG: Catalog = generate(items=30, topics=4, features=3, seed=1).catalog
 
 
+class Watch:
+    """A clock that can be put forward."""
+
+    ahead = 0.0
+
+    def __call__(self) -> float:
+        return time.time() + self.ahead
+
+
 @contextmanager
-def running(place: str, catalog: Catalog = CATALOG, **settings: Any) -> Iterator[Engine]:
-    prepare(place, lambda: catalog, settings)
-    engine = Engine(open_store(place))
+def running(place: str, clock: Watch | None = None, **settings: Any) -> Iterator[Engine]:
+    prepare(place, lambda: CATALOG, settings)
+    engine = Engine(open_store(place), clock=clock)
     try:
         yield engine
     finally:

@@ -196,7 +196,7 @@ def _event_row(event: Event, answer: Entry | None, id_type: type) -> tuple[Any, 
         [item["score"] for item in shown],
         _known(limits.get("candidates"), id_type),
         _known(limits.get("exclude"), id_type),
-        features,
+        None if features is None else features.tolist(),
         None if features is None else len(features) // len(shown),
         *_answer_row(answer),
     )
