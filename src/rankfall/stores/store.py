@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import Any, Protocol
 
 from rankfall.errors import StoreError
-from rankfall.stores.records import Checkpoint, Entry, Event, Position, Snapshot
+from rankfall.stores.records import START, Checkpoint, Entry, Event, Position, Snapshot
 
 Row = tuple[Any, ...]
 
@@ -346,11 +346,24 @@ class Store:
             for row in rows
         ]
 
-    def decisions(self) -> list[Entry]:
-        """Every entry that is not feedback, in order."""
+    def decisions(self, after: Position = START, limit: int = 1000) -> list[Entry]:
+        """The next entries that are not feedback, in order, final or not."""
         with self.reading() as connection:
-            rows = connection.run(f"SELECT {_ENTRY} {_FROM} WHERE j.event_id IS NULL ORDER BY j.xid, j.seq")
+            rows = connection.run(
+                f"SELECT {_ENTRY} {_FROM} WHERE j.event_id IS NULL AND (j.xid, j.seq) > (?, ?) "
+                "ORDER BY j.xid, j.seq LIMIT ?",
+                (*after, limit),
+            )
         return [_entry(row) for row in rows]
+
+    def end(self) -> Position:
+        """The last final entry of the journal: what is there up to it stays as it is."""
+        backwards = ", ".join(f"{column} DESC" for column in self.dialect.order.split(", "))
+        with self.reading() as connection:
+            rows = connection.run(
+                f"SELECT j.xid, j.seq FROM journal j WHERE {self.dialect.final} ORDER BY {backwards} LIMIT 1"
+            )
+        return Position(*rows[0]) if rows else START
 
 
 def _event_row(event: Event) -> Row:
