@@ -3,14 +3,20 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run test lint clean
+.PHONY: run test soak servers lint clean
 .DELETE_ON_ERROR:
 
 run: $(READY)  ## the paper's experiments, small, on the data that comes with the package; a minute or two
 	$(BIN)/rankfall reproduce movielens-small --scale quick --out out/reproduce
 
-test: lint  ## everything: style, types, layers, tests, doctests
+test: lint servers  ## everything: style, types, layers, tests, doctests
 	$(BIN)/python -m pytest
+
+soak: $(READY) servers  ## the long forms of the tests that crash servers; an hour or more
+	$(BIN)/python -m pytest -m soak
+
+servers:  ## PostgreSQL and a browser for the tests that need them, installed where that is possible
+	@scripts/servers
 
 lint: $(READY)
 	$(BIN)/ruff check .
