@@ -16,7 +16,7 @@ from starlette.background import BackgroundTask
 from rankfall.catalog import Catalog
 from rankfall.errors import CatalogError, RankfallError
 from rankfall.service.edge import LimitError
-from rankfall.service.engine import Engine, MissingError
+from rankfall.service.engine import ConflictError, Engine, MissingError
 from rankfall.service.items import catalog_of, fitting, id_of, item_of, patched, whole_ids
 from rankfall.service.keys import RIGHTS
 from rankfall.service.model import Held, Model
@@ -145,7 +145,14 @@ async def delete_item(item: Name, request: Request) -> dict[str, Any]:
     _, engine, catalog = _writable(request)
     _row(catalog, item)
     key = id_of(item, catalog)
+    _check_some_stay(catalog, [key])
     return {"id": key, "version": await engine.do(engine.put_catalog(None, [key]))}
+
+
+def _check_some_stay(catalog: Catalog, gone: list[Any], put: Catalog | None = None) -> None:
+    left = set(catalog.ids) | set(() if put is None else put.ids)
+    if gone and not left - set(gone):
+        raise ConflictError("a catalog cannot be without items; put others first")
 
 
 @routes.post(
@@ -173,6 +180,7 @@ async def bulk(request: Request) -> dict[str, Any]:
         given, gone = await asyncio.to_thread(_parquet, body, catalog), []
     else:
         raise LimitError(415, "unsupported", "send application/x-ndjson or application/vnd.apache.parquet")
+    _check_some_stay(catalog, gone, given)
     created = sum(item not in catalog for item in given.ids)
     version = await engine.do(engine.put_catalog(given if len(given) else None, gone))
     return {"put": len(given), "created": created, "deleted": len(gone), "version": version}
@@ -188,7 +196,7 @@ def _lines(body: bytes, catalog: Catalog) -> tuple[Catalog, list[Any]]:
             fields = json.loads(line)
             if isinstance(fields, dict) and fields.get("delete") is True:
                 gone.append(fields["id"])
-                if fields["id"] not in catalog:
+                if type(fields["id"]) not in (int, str) or fields["id"] not in catalog:
                     raise ValueError(f"no item with id {fields['id']!r} to delete")
                 continue
             item = Item.model_validate(fields)
