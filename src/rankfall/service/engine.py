@@ -9,7 +9,7 @@ import secrets
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -375,6 +375,7 @@ class Engine:
             self._on_fallback(model.name, type(problem).__name__)
             _log.error("ranking failed; the baseline is shown", exc_info=problem, extra={"model": model.name})
 
+        held = replace(held)  # with one policy throughout, whatever other threads give it meanwhile
         request, shown = show(model, held, ask, on_error)
         return event_of(model, held, ask, request, shown, self.catalog_version, self.clock())
 
