@@ -18,7 +18,7 @@ from rankfall.errors import ProblemError, RankError, RankfallError, StoreError
 from rankfall.service.items import applied, packed, unpacked
 from rankfall.service.keeper import Job, Keeper
 from rankfall.service.model import Held, Model, Turn
-from rankfall.service.ranking import event_of, show
+from rankfall.service.ranking import digest_of, event_of, show
 from rankfall.service.schemas import Ask, Click, Feedback, Result, Settings
 from rankfall.stores import START, Checkpoint, Entry, Event, Position, Snapshot, Store, Transaction
 from rankfall.stores.packing import pack, unpack
@@ -382,8 +382,26 @@ class Engine:
     async def rank(self, model: Model, ask: Ask) -> Event:
         """A list for a request, stored; for a retry the list of the first time."""
         held = await self.state(model, self.key(model, ask.user, ask.segment))
-        event: Event = await self._keeper.ask_async(Record(self.make(model, held, ask)), RANK_PATIENCE)
+        try:
+            made = self.make(model, held, ask)
+        except RankError:
+            earlier = None if ask.request_id is None else await self.do(self._earlier(model, ask))
+            if earlier is None:
+                raise
+            return earlier  # type: ignore[no-any-return]
+        event: Event = await self._keeper.ask_async(Record(made), RANK_PATIENCE)
         return event
+
+    @staticmethod
+    def _earlier(model: Model, ask: Ask) -> Callable[[Transaction], Event | None]:
+        """The list this request was answered with when it still could be."""
+
+        def read(tx: Transaction) -> Event | None:
+            assert ask.request_id is not None
+            earlier = tx.event_of_request(model.name, ask.request_id)
+            return earlier if earlier is not None and earlier.digest == digest_of(ask) else None
+
+        return read
 
     async def state(self, model: Model, key: str) -> Held:
         """The state of a key, brought into memory if need be."""
