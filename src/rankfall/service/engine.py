@@ -312,8 +312,9 @@ class Engine:
         found = 0
         while True:
             now = self.clock()
+            since = min(self._swept, now) - OVERLAP  # the clock may have been set back since the last sweep
             with self.store.reading() as connection:
-                silent = Transaction(self.store.dialect, connection).unanswered(now, self._swept - OVERLAP, PAGE)
+                silent = Transaction(self.store.dialect, connection).unanswered(now, since, PAGE)
             if silent:
                 with self.store.transaction() as tx:
                     rows = [("expired", model, key, event, "{}", now, "") for event, model, key in silent]
@@ -322,7 +323,7 @@ class Engine:
                         tx.note("swept", repr(now))
                 self.fold()
             if len(silent) < PAGE:
-                self._swept = max(self._swept, now)
+                self._swept = now
                 return found
 
     def checkpoint(self) -> None:
