@@ -232,7 +232,7 @@ class Engine:
             job.result = held[job.what.key]
         if leaving:
             with self.store.transaction() as tx:
-                tx.save(leaving)
+                tx.save(leaving, self.position)
 
     def _record(self, tx: Transaction, jobs: list[Job[Any]]) -> None:
         jobs = sorted(jobs, key=lambda job: (job.what.event.model, job.what.event.request_id or ""))
@@ -335,7 +335,7 @@ class Engine:
         }
         arrays = {} if self.catalog is None else {"catalog": _bytes(packed(self.catalog))}
         with self.store.transaction() as tx:
-            tx.save([*states, Checkpoint("", "engine", self.position, pack(header, arrays))])
+            tx.save([*states, Checkpoint("", "engine", self.position, pack(header, arrays))], self.position)
             tx.note("swept", repr(self._swept))
         self._unsaved, self._saved_at = 0, time.monotonic()
 
@@ -484,7 +484,7 @@ class Engine:
             position = self.position if held is None else held.position
             snapshot = Snapshot(f"s-{secrets.token_hex(6)}", model.name, name, position, self.clock())
             tx.add_snapshot(snapshot)
-            tx.save(model.unsaved(1))
+            tx.save(model.unsaved(1), self.position)
             return snapshot
 
         return write
@@ -510,6 +510,7 @@ class Engine:
         own = [name for name, model in self.models.items() if model.settings.scope == "user"]
 
         def write(tx: Transaction) -> tuple[int, int, int]:
+            tx.alone()  # so that no state is saved by others meanwhile
             salt = secrets.token_hex(8)
             tx.append("forget", "", self.clock(), json.dumps({"salt": salt, "digest": _mark(user, salt)}))
             return tx.forget(user, own)

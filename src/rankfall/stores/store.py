@@ -140,9 +140,19 @@ class Transaction:
             (since, now, limit),
         )
 
-    def save(self, checkpoints: Iterable[Checkpoint]) -> None:
-        """Keep states; older ones of the same key that no snapshot needs are dropped."""
+    def save(self, checkpoints: Iterable[Checkpoint], seen: Position) -> None:
+        """Keep states; older ones of the same key that no snapshot needs are dropped.
+
+        ``seen`` is how far the journal was read. If a user was forgotten after that, nothing is kept: the state could be
+        that user's.
+        """
         kept = list(checkpoints)
+        self.alone()
+        if self.run(
+            "SELECT 1 FROM journal WHERE model = '' AND key = '' AND kind = 'forget' AND (xid, seq) > (?, ?) LIMIT 1",
+            seen,
+        ):
+            return
         self.run_many(
             "INSERT INTO checkpoints (model, key, xid, seq, state) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
             [(c.model, c.key, *c.position, c.state) for c in kept],
