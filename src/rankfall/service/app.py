@@ -77,7 +77,7 @@ def make_app(config: Config) -> FastAPI:
         redoc_url=None,
     )
     app.state.service = service
-    app.add_middleware(Edge, limits=service.limits, metrics=service.metrics)
+    app.add_middleware(Edge, limits=service.limits, metrics=service.metrics, keys=service.keys)
     problems.install(app)
     app.include_router(serving.routes)
     app.include_router(managing.routes)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fastapi import Request
 
 from rankfall.errors import RankfallError
-from rankfall.service.edge import Limits
+from rankfall.service.edge import NO_KEY, Limits
 from rankfall.service.engine import Engine
 from rankfall.service.keys import Grant, Keys
 from rankfall.service.metrics import Metrics
@@ -40,7 +40,7 @@ class Service:
         """What this caller may do; raises for a wrong key."""
         grant = self.keys.grant(request.headers.get("x-api-key"))
         if grant is None:
-            raise RefusedError(401, "no valid key in the header X-API-Key")
+            raise RefusedError(401, NO_KEY)
         return grant
 
     def need(self, request: Request, right: str, model: str) -> Grant:
