@@ -125,9 +125,9 @@ def test_states_snapshots_and_notes(store: Store) -> None:
     with store.transaction() as tx:
         tx.add_snapshot(Snapshot("s", "m", "before", Position(1, 4), 2.5))
         for state in states:
-            tx.save([state])
-        tx.save([Checkpoint("m", "other", Position(1, 1), b"o")])
-        tx.save([Checkpoint("m", "k", Position(1, 6), b"not in place of what is there")])
+            tx.save([state], START)
+        tx.save([Checkpoint("m", "other", Position(1, 1), b"o")], START)
+        tx.save([Checkpoint("m", "k", Position(1, 6), b"not in place of what is there")], START)
         tx.note("word", "one")
         tx.note("word", "two")
     found = store.checkpoints("m", ["k", "none", "other"], START, END)
@@ -189,7 +189,7 @@ def test_a_user_is_forgotten(store: Store) -> None:
     with store.transaction() as tx:
         tx.add_events([event("1", "m", "u"), event("2", "m", "v"), event("3", "shared", "u"), event("4", "m", "u")])
         tx.add_answers([answer("1", "u"), answer("2", "v"), ("feedback", "shared", "", "3", "{}", 1.0, "")])
-        tx.save([Checkpoint("m", "u", Position(0, 9), b"u"), Checkpoint("m", "v", Position(0, 9), b"v")])
+        tx.save([Checkpoint("m", "u", Position(0, 9), b"u"), Checkpoint("m", "v", Position(0, 9), b"v")], START)
     with store.transaction() as tx:
         assert tx.forget("u", ["m"]) == (1, 2, 1)
     assert [event.id for event, _ in store.log()] == ["2", "3"]

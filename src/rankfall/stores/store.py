@@ -143,8 +143,8 @@ class Transaction:
     def save(self, checkpoints: Iterable[Checkpoint], seen: Position) -> None:
         """Keep states; older ones of the same key that no snapshot needs are dropped.
 
-        ``seen`` is how far the journal was read. If a user was forgotten after that, nothing is kept: the state could be
-        that user's.
+        ``seen`` is how far the journal was read. If a user was forgotten after that nothing is kept, for it could be a
+        state of that user.
         """
         kept = list(checkpoints)
         self.alone()
