@@ -129,6 +129,35 @@ def test_positions_may_be_fixed(name):
         ours.update(ranking, in_python(c, K))
 
 
+@pytest.mark.parametrize("forgetting", [rankfall.Discount(0.95), rankfall.Window(20)], ids=repr)
+@pytest.mark.parametrize("name", RELATIVES)
+def test_forgetting_policies_are_ridge_regression_on_what_still_counts(name, forgetting):
+    d, m, K, L = 5, 4, 4, 30
+    rng = np.random.default_rng(list(RELATIVES).index(name))
+    x, z = random_items(rng, L, d, m)
+    attractive = rng.random(L) * 0.5
+    paper = RELATIVES[name](x, z, 1.0)
+    ours = rankfall.POLICIES[name](rankfall.Catalog(x, z), gamma=1.0, forgetting=forgetting)
+    history = []
+    for step in range(200):
+        R, phis, s = paper.rank(K)
+        ranking = ours.rank(K)
+        assert ranking.items.tolist() == R, f"step {step}"
+        assert_close(ranking.widths**2, s, "s", step)
+        c = cascade_click(rng, attractive, R)
+        ours.update(ranking, in_python(c, K))
+        history.append((R, phis, c))
+        if isinstance(forgetting, rankfall.Discount):
+            paper.O = np.eye(len(paper.O)) + forgetting.rho * (paper.O - np.eye(len(paper.O)))
+            paper.b = forgetting.rho * paper.b
+            paper.update(R, phis, c)
+        else:
+            paper = RELATIVES[name](x, z, 1.0)
+            for one in history[-forgetting.lists :]:
+                paper.update(*one)
+        assert_close(ours.weights, paper.estimate(), "w", step)
+
+
 def test_the_first_list_without_knowledge_is_ordered_by_the_length_of_phi():
     """By hand: with H = I, M = I, u = y = 0 the score of an item is gamma * |[omega, z]|."""
     catalog = rankfall.Catalog(coverage=[[0.8], [0.7], [0.0]], relevance=[[0.0], [0.1], [0.3]])

@@ -18,6 +18,7 @@ from rankfall import (
     CascadeLSB,
     Catalog,
     CatalogError,
+    Discount,
     FeedbackError,
     FileError,
     LinearPolicy,
@@ -25,6 +26,7 @@ from rankfall import (
     RankError,
     Ranking,
     Recipe,
+    Window,
     check_policy,
     generate,
 )
@@ -32,8 +34,10 @@ from rankfall import (
 K = 4
 
 
-def learned(name: str = "CascadeHybrid", seed: int = 0, steps: int = 50) -> LinearPolicy:
-    policy = POLICIES[name](generate(items=30, topics=5, features=3, seed=seed).catalog)
+def learned(
+    name: str = "CascadeHybrid", seed: int = 0, steps: int = 50, forgetting: Discount | Window | None = None
+) -> LinearPolicy:
+    policy = POLICIES[name](generate(items=30, topics=5, features=3, seed=seed).catalog, forgetting=forgetting)
     rng = np.random.default_rng(seed)
     for _ in range(steps):
         click = int(rng.integers(K + 1))
@@ -46,6 +50,7 @@ def snapshot(policy: LinearPolicy) -> bytes:
 
 
 each_policy = pytest.mark.parametrize("name", list(POLICIES))
+each_forgetting = pytest.mark.parametrize("forgetting", [Discount(0.9), Window(1), Window(20), Window(99)], ids=repr)
 
 
 @each_policy
@@ -382,3 +387,93 @@ def test_a_recipe_of_ones_own() -> None:
     check_policy(mine(generate().catalog))
     with pytest.raises(ProblemError, match="neither coverage nor relevance"):
         Recipe("Nothing")
+
+
+@each_forgetting
+def test_a_policy_that_forgets_keeps_the_contract(forgetting: Discount | Window) -> None:
+    check_policy(learned(forgetting=forgetting))
+    check_policy(learned(forgetting=forgetting, steps=0))
+    assert repr(forgetting) in repr(learned(forgetting=forgetting))
+
+
+@each_forgetting
+@each_policy
+def test_a_policy_that_forgets_goes_on_to_the_bit(name: str, forgetting: Discount | Window, tmp_path: Path) -> None:
+    policy = learned(name, forgetting=forgetting)
+    policy.save(tmp_path / "policy.npz")
+    loaded = rankfall.load(tmp_path / "policy.npz")
+    twins = [loaded, copy.deepcopy(policy), policy.with_catalog(policy.catalog)]
+    shown = [policy.rank(K) for _ in range(30)]
+    for twin in twins:
+        assert twin.forgetting == forgetting
+        assert snapshot(twin) == snapshot(policy)
+    for number, ranking in enumerate(shown):
+        for one in (policy, *twins):
+            one.update(ranking, (None, 0, 3)[number % 3])
+    for twin in twins:
+        assert snapshot(twin) == snapshot(policy)
+        assert same(twin.rank(K), policy.rank(K))
+
+
+def test_copies_of_a_policy_with_a_window_learn_on_their_own() -> None:
+    policy = learned(forgetting=Window(20))
+    before, twin = snapshot(policy), copy.deepcopy(policy)
+    for _ in range(25):
+        twin.update(twin.rank(K), 0)
+    assert snapshot(policy) == before
+
+
+@each_forgetting
+def test_every_item_is_scored_by_a_policy_that_forgets(forgetting: Discount | Window) -> None:
+    policy = learned(forgetting=forgetting)
+    plain = learned(forgetting=forgetting)
+    plain.pruning = False
+    for click in (0, None, 2):
+        before = policy.scored
+        assert same(policy.rank(K), plain.rank(K))
+        assert policy.scored >= before + policy.n_items
+        for one in (policy, plain):
+            one.update(one.rank(K), click)
+
+
+def test_what_is_forgotten_makes_widths_grow() -> None:
+    policy = CascadeLinUCB(Catalog(relevance=[[1.0, 0.0], [0.0, 1.0]]), forgetting=Window(3))
+    first, second = ({0: row} for row in (0, 1))
+    for _ in range(3):
+        policy.update(policy.rank(1, fixed=first), None)
+    narrow = policy.rank(1, fixed=first).widths[0]
+    for _ in range(3):
+        policy.update(policy.rank(1, fixed=second), None)
+    assert (narrow, policy.rank(1, fixed=first).widths[0]) == (0.5, 1.0)
+
+
+def rewritten(source: Path, target: Path, header: dict[str, object], **arrays: np.ndarray) -> Path:
+    """A saved policy with some of its header and arrays replaced; an entry of ``...`` is left out."""
+    blocks = dict(np.load(source))
+    merged = {**json.loads(blocks["header"].tobytes()), **header}
+    text = json.dumps({name: value for name, value in merged.items() if value is not ...}).encode()
+    np.savez(target, **{**blocks, **arrays, "header": np.frombuffer(text, dtype=np.uint8)})
+    return target
+
+
+def test_policies_saved_before_there_was_forgetting_load(tmp_path: Path) -> None:
+    policy = learned()
+    policy.save(tmp_path / "new.npz")
+    old = rankfall.load(rewritten(tmp_path / "new.npz", tmp_path / "old.npz", {"forgetting": ...}))
+    assert old.forgetting is None
+    assert snapshot(old) == snapshot(policy)
+
+
+def test_a_damaged_memory_is_refused(tmp_path: Path) -> None:
+    learned(forgetting=Window(20)).save(tmp_path / "policy.npz")
+    source, target = tmp_path / "policy.npz", tmp_path / "broken.npz"
+    for said in (None, {}, {"Window": {"lists": 0}}, {"Window": {"lists": 19}}, {"Habit": {}}, "Window", {"Window": 3}):
+        with pytest.raises(FileError, match="not a policy saved by rankfall"):
+            rankfall.load(rewritten(source, target, {"forgetting": said}))
+    with pytest.raises(FileError, match="window_rewards"):
+        rankfall.load(rewritten(source, target, {}, window_rewards=np.zeros(3)))
+
+
+def test_forgetting_must_be_of_a_known_kind() -> None:
+    with pytest.raises(ProblemError, match="forgetting must be a Discount, a Window or None, got 1000"):
+        CascadeHybrid(generate().catalog, forgetting=1000)  # type: ignore[arg-type]

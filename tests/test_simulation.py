@@ -11,9 +11,11 @@ from rankfall import (
     CascadeHybrid,
     CascadeLSB,
     CascadeUser,
+    Discount,
     ProblemError,
     Ranking,
     Run,
+    Window,
     generate,
     simulate,
     simulate_many,
@@ -49,6 +51,36 @@ def test_regret_and_clicks_are_those_of_the_eight_line_loop() -> None:
     np.testing.assert_allclose(run.regret, np.cumsum(regret)[[0, 49, 199]], rtol=1e-12)
     assert run.clicks.tolist() == np.cumsum(clicks)[[0, 49, 199]].tolist()
     assert run.best == person.reward(person.best(5))
+
+
+@pytest.mark.parametrize("forgetting", [Discount(0.95), Window(30)], ids=repr)
+def test_a_policy_that_forgets_forgets_in_a_simulation_too(forgetting: Discount | Window) -> None:
+    simulated, by_hand, person = (*(CascadeHybrid(CATALOG, forgetting=forgetting) for _ in range(2)), user())
+    simulate(simulated, person, 120, 5, seed=11)
+    for coins in streams(11)[0].random((120, 5)):
+        ranking = by_hand.rank(5)
+        by_hand.update(ranking, person.click(ranking.items, coins))
+    assert simulated.n_updates == 120
+    assert simulated.weights.tobytes() == by_hand.weights.tobytes()
+    assert simulated.covariance.tobytes() == by_hand.covariance.tobytes()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_policies_that_forget_follow_a_user_who_changes(seed: int) -> None:
+    """The relevance this user liked is what it comes to dislike."""
+    world = generate(items=60, topics=6, features=4, users=2, seed=seed, appeal=0.4)
+    before, after = (
+        CascadeUser(world.catalog.coverage, world.catalog.relevance, theta, sign * world.beta[0], 0.6)
+        for theta, sign in zip(world.theta, (1, -1), strict=True)
+    )
+    regret = []
+    for forgetting in (None, Discount(0.99), Window(200)):
+        policy = CascadeHybrid(world.catalog, forgetting=forgetting)
+        simulate(policy, before, 1000, 5, seed=1)
+        regret.append(simulate(policy, after, 1000, 5, seed=2).regret[-1])
+    plain, discounted, windowed = regret
+    assert discounted < plain / 2
+    assert windowed < plain / 2
 
 
 def test_checkpoints_do_not_change_what_happens() -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         RankfallError,
     )
     from rankfall.features import Prepared, prepare
+    from rankfall.model import Discount, Window
     from rankfall.policies import (
         POLICIES,
         CascadeHybrid,
@@ -54,6 +55,7 @@ _HOME = {
         "RankfallError",
     ],
     "features": ["Prepared", "prepare"],
+    "model": ["Discount", "Window"],
     "policies": [
         "POLICIES",
         "CascadeHybrid",

@@ -68,7 +68,8 @@ def simulate(
     marks = default_checkpoints(steps) if checkpoints is None else _marks(checkpoints, steps)
     coin_rng, policy_rng = streams(seed)
     best = user.reward(user.best(k))
-    if type(policy) is LinearPolicy and type(user) is CascadeUser:  # not a subclass, which may differ
+    # Not subclasses, which may differ; and the compiled loop forgets nothing.
+    if type(policy) is LinearPolicy and policy.forgetting is None and type(user) is CascadeUser:
         play = _compiled(policy, user, k, best)
     else:
         play = _stepwise(policy, user, k, best, policy_rng)

@@ -8,8 +8,15 @@ from typing import Any
 import numpy as np
 
 from rankfall.kernels.items import Items, mean_of, place, variance_of
-from rankfall.kernels.jit import compiled
+from rankfall.kernels.jit import compiled, inner
 from rankfall.kernels.ridge import State
+
+
+@inner
+def _score(item: int, items: Items, state: State, left: Any, scaled: Any) -> tuple[float, float]:
+    """Mean and width of an item that is held; out of line, as room in the loop below is dear."""
+    mean = mean_of(item, items, left, state.weights)
+    return mean, np.sqrt(variance_of(item, items, left, state.covariance, scaled))
 
 
 @compiled
@@ -33,8 +40,7 @@ def rank(
     scored = 0
     for position in range(len(out)):
         if out[position] >= 0:
-            means[position] = mean_of(out[position], items, left, state.weights)
-            widths[position] = np.sqrt(variance_of(out[position], items, left, state.covariance, scaled))
+            means[position], widths[position] = _score(out[position], items, state, left, scaled)
             scored += 1
         else:
             best = -1

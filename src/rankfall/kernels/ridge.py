@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankfall.kernels.jit import compiled, inner
+from rankfall.kernels.jit import compiled, inner, leaf
 
 REFRESH_EVERY = 10_000
 """Observations after which the covariance is computed afresh from the gram matrix."""
@@ -85,12 +85,9 @@ def _shrink(covariance: Any, phi: Any, gain: Any) -> None:
             row[j] -= value * gain[j]
 
 
-@inner
-def learn(state: State, features: Any, rewards: Any, seen: int, gain: Any) -> None:
-    """Learn from one list: its first ``seen`` rows of features were looked at, and earned ``rewards``.
-
-    ``gain`` (n) is work space.
-    """
+@leaf
+def gather(state: State, features: Any, rewards: Any, seen: int) -> None:
+    """Add the first ``seen`` rows of features and their rewards to O and b."""
     n = len(state.weights)
     for r in range(seen):
         phi = features[r]
@@ -103,15 +100,20 @@ def learn(state: State, features: Any, rewards: Any, seen: int, gain: Any) -> No
         if rewards[r] != 0.0:
             for j in range(n):
                 state.moment[j] += rewards[r] * phi[j]
-    state.counts[UPDATES] += 1
-    state.counts[SINCE_REFRESH] += seen
-    if state.counts[SINCE_REFRESH] >= REFRESH_EVERY:
-        invert(state.gram, state.covariance)
-        state.counts[SINCE_REFRESH] = 0
-        state.counts[REFRESHES] += 1
-    else:
-        for r in range(seen):
-            _shrink(state.covariance, features[r], gain)
+
+
+@leaf
+def refresh(state: State) -> None:
+    """Compute O^-1 afresh from O."""
+    invert(state.gram, state.covariance)
+    state.counts[SINCE_REFRESH] = 0
+    state.counts[REFRESHES] += 1
+
+
+@leaf
+def solve(state: State) -> None:
+    """Write w = O^-1 b."""
+    n = len(state.weights)
     weights = state.weights
     weights[:] = 0.0
     for i in range(n):
@@ -119,3 +121,20 @@ def learn(state: State, features: Any, rewards: Any, seen: int, gain: Any) -> No
         row = state.covariance[i]
         for j in range(n):
             weights[j] += value * row[j]
+
+
+@inner
+def learn(state: State, features: Any, rewards: Any, seen: int, gain: Any) -> None:
+    """Learn from one list: its first ``seen`` rows of features were looked at, and earned ``rewards``.
+
+    ``gain`` (n) is work space.
+    """
+    gather(state, features, rewards, seen)
+    state.counts[UPDATES] += 1
+    state.counts[SINCE_REFRESH] += seen
+    if state.counts[SINCE_REFRESH] >= REFRESH_EVERY:
+        refresh(state)
+    else:
+        for r in range(seen):
+            _shrink(state.covariance, features[r], gain)
+    solve(state)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -20,7 +20,7 @@ from rankfall.kernels.groups import Groups, groups_of
 from rankfall.kernels.items import Items, items_of
 from rankfall.kernels.ridge import State
 from rankfall.kernels.shortlists import SCORED, Shortlists, new_shortlists
-from rankfall.model import Ridge
+from rankfall.model import Discount, Forgetting, Ridge, Window
 from rankfall.policies.ranking import Click, Ranking, eligible, first_click
 
 Block = Literal["absent", "constant", "diminishing"]
@@ -69,9 +69,9 @@ class Recipe:
         if self.coverage == self.relevance == "absent":
             raise ProblemError(f"recipe {self.name!r} uses neither coverage nor relevance; it needs one")
 
-    def __call__(self, catalog: Catalog, gamma: float = 1.0) -> LinearPolicy:
+    def __call__(self, catalog: Catalog, gamma: float = 1.0, *, forgetting: Forgetting | None = None) -> LinearPolicy:
         """A policy of this kind that has learned nothing yet."""
-        return LinearPolicy(catalog, self, gamma)
+        return LinearPolicy(catalog, self, gamma, forgetting=forgetting)
 
 
 @dataclass(frozen=True)
@@ -96,10 +96,13 @@ class LinearPolicy:
 
     Made by a :class:`Recipe`, such as ``CascadeHybrid(catalog)``. At every position it is plain LinUCB with the
     features ``phi_a``, scaled column by column by what the items above leave of each diminishing column.
-    ``rank`` never changes the policy.
+    ``rank`` never changes the policy. With ``forgetting`` it follows users who change: a :class:`Discount` or a
+    :class:`Window`.
     """
 
-    def __init__(self, catalog: Catalog, recipe: Recipe, gamma: float = 1.0) -> None:
+    def __init__(
+        self, catalog: Catalog, recipe: Recipe, gamma: float = 1.0, *, forgetting: Forgetting | None = None
+    ) -> None:
         if not isinstance(catalog, Catalog):
             raise CatalogError(f"catalog must be a Catalog, got {type(catalog).__name__}")
         self.recipe = recipe
@@ -117,16 +120,21 @@ class LinearPolicy:
             blocks = {"topics": recipe.coverage, "relevance features": recipe.relevance}
             needs = " or ".join(name for name, block in blocks.items() if block != "absent")
             raise CatalogError(f"{recipe.name} needs {needs}, and {catalog!r} has none")
-        self._model = Ridge(columns)
+        self._model = Ridge(columns, forgetting)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LinearPolicy:
         """A policy that learns on its own from here; what cannot change is shared."""
-        twin = self.with_model(Ridge.restore(self._model.arrays()))
+        twin = self.with_model(self._copied())
         memo[id(self)] = twin
         return twin
 
+    def _copied(self) -> Ridge:
+        with self._model.lock:
+            return self._model.copy()
+
     def __repr__(self) -> str:
-        return f"{self.recipe.name}({self.catalog!r}, gamma={self.gamma:g}, {self.n_updates} updates)"
+        forgetting = "" if self.forgetting is None else f"{self.forgetting!r}, "
+        return f"{self.recipe.name}({self.catalog!r}, gamma={self.gamma:g}, {forgetting}{self.n_updates} updates)"
 
     @property
     def gamma(self) -> float:
@@ -137,6 +145,11 @@ class LinearPolicy:
     def gamma(self, gamma: float) -> None:
         self._gamma = number("gamma", gamma, ProblemError, low=0.0)
         self._scored, self._shortlists = self.scored, None  # they hold bounds for the old one
+
+    @property
+    def forgetting(self) -> Forgetting | None:
+        """How what was learned loses its weight: a Discount, a Window, or None for not at all."""
+        return self._model.forgetting
 
     @property
     def n_items(self) -> int:
@@ -155,7 +168,7 @@ class LinearPolicy:
 
     @property
     def covariance(self) -> FloatArray:
-        """The inverse of I + sum of phi phi' over the observed items; the paper's O^-1."""
+        """The inverse of I + sum of phi phi' over the observed items not forgotten; the paper's O^-1."""
         return self._model.covariance.copy()
 
     @property
@@ -204,7 +217,8 @@ class LinearPolicy:
         means, widths = np.empty(k), np.empty(k)
         with self._model.lock:
             weights = self._model.weights.copy()
-            if self.pruning and len(allowed) == self.n_items:
+            # Shortlists live on widths that only shrink; what is forgotten widens them.
+            if self.pruning and self.forgetting is None and len(allowed) == self.n_items:
                 shortlists.rank(*self.compiled(k), items, features, means, widths)
             else:
                 self._scored += greedy.rank(
@@ -303,9 +317,9 @@ class LinearPolicy:
                 f"a catalog with topics {list(catalog.topics)} and {catalog.n_features} features cannot take the "
                 f"place of one with topics {list(self.catalog.topics)} and {self.catalog.n_features} features"
             )
-        policy = LinearPolicy(catalog, self.recipe, self.gamma)
+        policy = LinearPolicy(catalog, self.recipe, self.gamma, forgetting=self.forgetting)
         policy._lineages = self._lineages | {catalog.lineage}
-        policy._model = Ridge.restore(self._model.arrays())
+        policy._model = self._copied()
         return policy
 
     def save(self, path: str | Path) -> None:
@@ -318,6 +332,7 @@ class LinearPolicy:
             "format": _FORMAT,
             "recipe": vars(self.recipe),
             "gamma": self.gamma.hex(),
+            "forgetting": self.forgetting and {type(self.forgetting).__name__: vars(self.forgetting)},
             "lineage": catalog.lineage,
             "lineages": sorted(self._lineages),
             "ids": catalog.ids,
@@ -325,7 +340,7 @@ class LinearPolicy:
             "topics": catalog.topics,
         }
         blocks = {"coverage": catalog.coverage, "relevance": catalog.relevance}
-        save_blocks(path, header, {**blocks, **self._model.arrays()})
+        save_blocks(path, header, {**blocks, **self._copied().arrays()})
 
 
 def _layout(catalog: Catalog, recipe: Recipe) -> Items:
@@ -369,10 +384,20 @@ def _restore(header: dict[str, Any], blocks: dict[str, NDArray[Any]]) -> LinearP
         topics=header["topics"],
         _lineage=header["lineage"],
     )
-    policy = LinearPolicy(catalog, Recipe(**header["recipe"]), float.fromhex(header["gamma"]))
+    forgetting = _forgetting(header.get("forgetting"))  # files of 0.1.0 do not say
+    policy = LinearPolicy(catalog, Recipe(**header["recipe"]), float.fromhex(header["gamma"]), forgetting=forgetting)
     policy._lineages = frozenset(header["lineages"])
-    model = Ridge.restore(blocks)
+    model = Ridge.restore(blocks, forgetting)
     if model.weights.shape != policy._model.weights.shape:
         raise ValueError(f"{len(model.weights)} weights for {len(policy._model.weights)} columns")
     policy._model = model
     return policy
+
+
+def _forgetting(said: dict[str, dict[str, Any]] | None) -> Forgetting | None:
+    """What a saved policy says of its forgetting, such as ``{"Window": {"lists": 1000}}``."""
+    if said is None:
+        return None
+    kinds: dict[str, Callable[..., Forgetting]] = {kind.__name__: kind for kind in (Discount, Window)}
+    ((kind, settings),) = said.items()
+    return kinds[kind](**settings)

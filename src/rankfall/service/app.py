@@ -20,6 +20,7 @@ from fastapi.staticfiles import StaticFiles
 
 from rankfall.errors import StoreError
 from rankfall.service import managing, problems, serving
+from rankfall.service.bodies import schemas
 from rankfall.service.edge import Edge, Limits
 from rankfall.service.engine import Engine
 from rankfall.service.keys import Keys
@@ -158,7 +159,7 @@ def _document(app: FastAPI) -> None:
                     }
                 },
             }
-            parts.setdefault("schemas", {})["Error"] = error
+            parts["schemas"] = {**schemas(), **parts.get("schemas", {}), "Error": error}
             for name in ("HTTPValidationError", "ValidationError"):
                 parts["schemas"].pop(name, None)
             reference = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}

@@ -76,8 +76,7 @@ class Edge:
         finally:
             taken = time.perf_counter() - started
             route = getattr(scope.get("route"), "path", "other")
-            self._metrics.requests.labels(route, str(status)).inc()
-            self._metrics.seconds.labels(route).observe(taken)
+            self._metrics.answer(route, status, taken)
             if status >= 500 or taken > 1.0 or _log.isEnabledFor(logging.DEBUG):
                 level = logging.WARNING if status >= 500 or taken > 1.0 else logging.DEBUG
                 extra = {"method": scope["method"], "route": route, "status": status, "seconds": round(taken, 6)}

@@ -18,7 +18,7 @@ from rankfall.errors import ProblemError, RankError, RankfallError, StoreError
 from rankfall.service.items import applied, packed, unpacked
 from rankfall.service.keeper import Job, Keeper
 from rankfall.service.model import Held, Model, Turn
-from rankfall.service.ranking import digest_of, event_of, show
+from rankfall.service.ranking import digest_of, event_of, show, token
 from rankfall.service.schemas import Ask, Click, Feedback, Result, Settings
 from rankfall.stores import START, Checkpoint, Entry, Event, Position, Snapshot, Store, Transaction
 from rankfall.stores.packing import pack, unpack
@@ -67,7 +67,7 @@ class Feed:
 
     feedback: Sequence[Feedback]
     may: Callable[[str], bool]
-    token: str = field(default_factory=lambda: secrets.token_hex(8))
+    token: str = field(default_factory=lambda: token(8))
 
 
 @dataclass

@@ -37,6 +37,19 @@ class Metrics:
         self.store_errors = counter("store_errors", "Reads and writes that failed")
         self.covered = Summary("rankfall_topics_covered", "Topics covered by a list", ("model",), registry=registry)
 
+        self._routes: dict[tuple[str, int], tuple[Any, Any]] = {}
+
+    def answer(self, route: str, status: int, seconds: float) -> None:
+        """Count a request that was answered."""
+        found = self._routes.get((route, status))
+        if found is None:
+            found = self._routes[route, status] = (
+                self.requests.labels(route, str(status)),
+                self.seconds.labels(route),
+            )
+        found[0].inc()
+        found[1].observe(seconds)
+
     def text(self, engine: Engine) -> bytes:
         """Everything, as Prometheus reads it."""
         if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:

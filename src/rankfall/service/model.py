@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from rankfall.catalog import Catalog
-from rankfall.model import Ridge
+from rankfall.model import Discount, Forgetting, Ridge, Window
 from rankfall.policies import POLICIES, LinearPolicy
-from rankfall.service.schemas import Settings
+from rankfall.service.schemas import Discounting, Settings
 from rankfall.service.tally import Tally
 from rankfall.stores import Checkpoint, Entry, Position, Store
 from rankfall.stores.packing import pack, unpack
@@ -74,7 +74,7 @@ class Model:
         shown = catalog.withdraw([item for item in catalog.ids if item in blocked]) if blocked else catalog
         recipe = POLICIES[self.settings.policy]
         self._full = catalog
-        self._template = recipe(shown, self.settings.gamma)
+        self._template = recipe(shown, self.settings.gamma, forgetting=self._forgetting)
         self._template.pruning = self.settings.scope != "user"  # shortlists are worth their memory when shared by many
         self._revision += 1
 
@@ -196,11 +196,18 @@ class Model:
 
     def fresh(self) -> Ridge:
         """A state that has learned nothing."""
-        return Ridge(len(self._template.model.weights))
+        return Ridge(len(self._template.model.weights), self._forgetting)
 
     def restore(self, state: bytes) -> Ridge:
         """The state in a checkpoint."""
-        return Ridge.restore(unpack(state)[1])
+        return Ridge.restore(unpack(state)[1], self._forgetting)
+
+    @property
+    def _forgetting(self) -> Forgetting | None:
+        wanted = self.settings.forgetting
+        if wanted is None:
+            return None
+        return Discount(wanted.discount) if isinstance(wanted, Discounting) else Window(wanted.window)
 
     def plain(self) -> dict[str, Any]:
         """All but the states, as JSON."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import Any, get_args
 
 from fastapi import APIRouter, Request, Response
 
 from rankfall.errors import RankfallError, StoreError
+from rankfall.service.bodies import read, takes
 from rankfall.service.edge import error_body
 from rankfall.service.engine import Fed, MissingError
 from rankfall.service.problems import problem_of
@@ -22,15 +23,17 @@ from rankfall.service.schemas import (
     EventView,
     Feedback,
     FeedbackMany,
-    ModelName,
     Name,
     Problem,
     Receipt,
+    Result,
 )
 from rankfall.service.service import Service, service_of
 from rankfall.stores import Event
 
 routes = APIRouter(prefix="/v1")
+
+_ACCEPTED = json.dumps({**dict.fromkeys(get_args(Result), 0), "accepted": 1, "problems": []})
 
 
 def _json(text: str | bytes) -> Response:
@@ -68,15 +71,16 @@ async def _rank(service: Service, name: str, ask: Ask) -> str:
 @routes.post(
     "/models/{model}/rank",
     response_model=Answer,
-    response_model_exclude_none=True,
     summary="Rank items for a caller",
     tags=["rank"],
+    openapi_extra=takes(Ask, path=["model"]),
 )
-async def rank(model: ModelName, ask: Ask, request: Request) -> Response:
+async def rank(request: Request) -> Response:
     """A list, best first. It is stored with its features before it is answered, so that feedback can come any time."""
     service = service_of(request)
+    model = request.path_params["model"]
     service.need(request, "rank", model)
-    return _json(await _rank(service, model, ask))
+    return _json(await _rank(service, model, read(Ask, await request.body())))
 
 
 @routes.post(
@@ -109,16 +113,25 @@ def _check_batch(service: Service, size: int) -> None:
         raise RankfallError(f"a batch of {size}; at most {service.limits.batch} are taken at once")
 
 
-@routes.post("/feedback", response_model=Receipt, summary="Say what was clicked", tags=["feedback"])
-async def feedback(given: Feedback | FeedbackMany, request: Request) -> Response:
+@routes.post(
+    "/feedback",
+    response_model=Receipt,
+    summary="Say what was clicked",
+    tags=["feedback"],
+    openapi_extra=takes(Feedback, FeedbackMany),
+)
+async def feedback(request: Request) -> Response:
     """Counts of what became of the feedback. What is accepted is stored for good, and learned once."""
     service = service_of(request)
     grant = service.grant(request)
-    several = given.feedback if isinstance(given, FeedbackMany) else [given]
+    body = await request.body()
+    several = read(FeedbackMany, body).feedback if b'"feedback"' in body else [read(Feedback, body)]
     _check_batch(service, len(several))
     results = await service.running.feed(several, lambda model: grant.may("feedback", model))
     _count(service, results)
-    counts = dict.fromkeys(("accepted", "duplicate", "late", "unknown", "rejected"), 0)
+    if len(results) == 1 and results[0].result == "accepted":
+        return _json(_ACCEPTED)
+    counts = dict.fromkeys(get_args(Result), 0)
     problems = []
     for i, (one, fed) in enumerate(zip(several, results, strict=True)):
         counts[fed.result] += 1

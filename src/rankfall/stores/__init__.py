@@ -4,7 +4,7 @@ from pathlib import Path
 
 from rankfall.errors import FileError, StoreError
 from rankfall.stores.records import START, Arm, Checkpoint, Entry, Event, Position, Snapshot
-from rankfall.stores.sqlite import sqlite
+from rankfall.stores.sqlite import sqlite_at
 from rankfall.stores.store import Store, Transaction
 
 __all__ = [
@@ -44,12 +44,12 @@ def open_store(place: str | Path, *, make: bool = True) -> Store:
     text = str(place)
     if text.startswith(("postgresql://", "postgres://")):
         try:
-            from rankfall.stores.postgres import postgres
+            from rankfall.stores.postgres import postgres_at
         except ImportError as problem:
             raise StoreError(
                 f"PostgreSQL needs the extra: pip install 'rankfall[postgres]' (missing: {problem.name})"
             ) from None
-        return Store(postgres(text))
+        return Store(postgres_at(text))
     if "://" in text:
         raise StoreError(f"no store at {without_secrets(text)}: give a folder, or an address postgresql://...")
     folder = Path(place)
@@ -59,4 +59,4 @@ def open_store(place: str | Path, *, make: bool = True) -> Store:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise FileError(f"cannot make the folder {folder}: {problem}") from problem
-    return Store(sqlite(folder / FILE))
+    return Store(sqlite_at(folder / FILE))

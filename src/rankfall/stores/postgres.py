@@ -71,7 +71,7 @@ class _Connection:
         self._inner.close()
 
 
-def postgres(url: str) -> Dialect:
+def postgres_at(url: str) -> Dialect:
     """The dialect for a database at this address.
 
     Transactions commit out of order, so an entry with a lower number may appear after one with a higher number was

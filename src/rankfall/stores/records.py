@@ -13,7 +13,7 @@ class Position(NamedTuple):
     """A place in the journal. Entries are folded in this order, by every server alike.
 
     ``transaction`` is 0 in SQLite, where transactions commit one after the other. In PostgreSQL they do not: see
-    :data:`rankfall.stores.postgres.POSTGRES`.
+    :func:`rankfall.stores.postgres.postgres_at`.
     """
 
     transaction: int

@@ -47,7 +47,7 @@ class _Connection:
         self._inner.close()
 
 
-def sqlite(path: Path) -> Dialect:
+def sqlite_at(path: Path) -> Dialect:
     """The dialect for a database file, which is made if it is not there."""
     return Dialect(
         name="sqlite",

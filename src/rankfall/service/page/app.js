@@ -1,42 +1,30 @@
 // The page: asks the service every two seconds and shows what it says.
 
 import * as api from "./api.js";
-import { LineChart, weightTable } from "./charts.js";
-import { byId, clock, decimal, duration, h, moment, percent, plural, setText, table, whole } from "./dom.js";
-import { ENOUGH, condense, difference, wilson } from "./stats.js";
+import { byId, clock, h, setText } from "./dom.js";
+import { Settings } from "./settings.js";
 import { TryIt } from "./tryit.js";
+import { showArms, showCatalog, showNumbers, showRate, showWeights } from "./views.js";
 
 const EVERY = 2000; // milliseconds
-const MOST_POINTS = 30;
-const MOST_WEIGHTS = 24; // per table, until all are asked for
-
-const ARMS = [
-  ["policy", "learned"],
-  ["control", "control"],
-  ["baseline", "baseline"],
-  ["fallback", "fallback"],
-];
-
-const MODES = {
-  online: "online: learned lists are shown, and it learns from their clicks.",
-  apprentice: "apprentice: the caller's lists are shown, and it learns from their clicks.",
-  logging_only: "logging_only: the caller's lists are shown, and nothing is learned.",
-};
 
 const state = {
   model: new URLSearchParams(location.hash.slice(1)).get("model"),
-  whose: {}, settings: null, paused: false, asked: false, busy: false, again: false, timer: null, downSince: null, all: false,
+  whose: {}, // {user: name} or {segment: name}, where each learns apart
+  scope: "global",
+  paused: false,
+  busy: false, // a round of questions is under way
+  again: false, // and another was wished for meanwhile
+  timer: null,
+  asked: false, // the key was asked for
+  downSince: null,
+  all: false, // show all weights
 };
 
-const rateChart = new LineChart(byId("rate-chart"), {
-  yLabel: "click rate", limit: 1, format: (v, step) => percent(v, Number.isInteger(Math.round(1e6 * step) / 1e4) ? 0 : 1).replace(" ", ""),
-});
-const coveredChart = new LineChart(byId("covered-chart"), {
-  yLabel: "topics", height: 190, format: (v, step) => decimal(v, Number.isInteger(step) ? 0 : 1),
-});
-const tryIt = new TryIt({ model: () => state.model, changed: refresh, refused: (problem) => askForKey(problem) });
+const tryIt = new TryIt({ model: () => state.model, changed: tried, refused: askForKey });
+const settings = new Settings({ changed: refresh, refused: askForKey });
 
-// ---- asking ----------------------------------------------------------------------------------------------------------
+// ---- asking ---------------------------------------------------------------------------------------------------------
 
 async function refresh() {
   clearTimeout(state.timer);
@@ -51,7 +39,10 @@ async function refresh() {
   } catch (problem) {
     if (problem instanceof api.Refused) refused(problem);
     else if (problem instanceof api.Unreachable) unreachable(problem);
-    else throw problem;
+    else {
+      banner(`This page could not show what the server answered: ${problem.message}`);
+      throw problem;
+    }
   } finally {
     state.busy = false;
     schedule();
@@ -81,11 +72,13 @@ async function load() {
     state.again = true;
     return;
   }
+  state.scope = model.settings.scope;
   once("numbers", [model.counts, model.learned, model.version], () => showNumbers(model));
   once("rate", [name, history, model.counts, model.settings.scope, api.key.get()], () => showRate(model, history));
   once("arms", [model.arms, model.settings.control], () => showArms(model));
-  once("weights", [name, model.weights, model.learned, state.all, whose], () => showWeights(model));
-  once("settings", [name, model.settings], () => showSettings(model));
+  once("weights", [name, model.weights, model.learned, state.all, whose],
+    () => showWeights(model, Object.values(whose)[0], state.all, showAll));
+  once("settings", [name, model.settings], () => settings.show(model));
 }
 
 /** Draw a part of the page only when what it shows has changed. */
@@ -97,7 +90,7 @@ function once(part, data, draw) {
   drawn.set(part, text);
 }
 
-// ---- is it there? ----------------------------------------------------------------------------------------------------
+// ---- is it there? ---------------------------------------------------------------------------------------------------
 
 function banner(text) {
   byId("banner").hidden = !text;
@@ -139,7 +132,7 @@ function refused(problem) {
   document.body.classList.add("stale");
 }
 
-// ---- key -------------------------------------------------------------------------------------------------------------
+// ---- key ------------------------------------------------------------------------------------------------------------
 
 function askForKey(problem) {
   if (problem.status !== 401) return;
@@ -168,17 +161,13 @@ function keyGiven() {
   refresh();
 }
 
-// ---- what it says ----------------------------------------------------------------------------------------------------
-
-function showCatalog({ items, topics, features }) {
-  setText(byId("catalog"), `${plural(items, "item", "items")}, ${plural(topics.length, "topic", "topics")}, `
-    + plural(features, "feature", "features"));
-}
+// ---- which model ----------------------------------------------------------------------------------------------------
 
 function showModels(models) {
   const names = models.map((model) => model.name);
   if (!names.includes(state.model)) choose(names.includes("default") ? "default" : names[0] ?? null);
-  once("models", names, () => byId("model").replaceChildren(...names.map((name) => h("option", { value: name }, name))));
+  const options = () => names.map((name) => h("option", { value: name }, name));
+  once("models", names, () => byId("model").replaceChildren(...options()));
   byId("model").value = state.model;
   byId("model").disabled = names.length === 0;
 }
@@ -186,200 +175,30 @@ function showModels(models) {
 function choose(name) {
   state.model = name;
   state.whose = {};
-  state.settings = null;
   drawn.delete("settings");
+  settings.clear();
   byId("whose-name").value = "";
   tryIt.clear();
-  setText(byId("change-status"), "");
 }
 
-function showNumbers({ counts, learned, version }) {
-  const entries = [
-    ["ranked", "Lists ranked", counts.ranked], ["answered", "Answered", counts.answered],
-    ["clicked", "With a click", counts.clicked], ["no_click", "No click", counts.no_click],
-    ["expired", "Expired", counts.expired], ["learned", "Lists learned from", learned], ["version", "Version", version],
-  ];
-  byId("numbers").replaceChildren(...entries.map(([key, name, value]) =>
-    h("div", {}, h("dt", {}, name), h("dd", { "data-number": key }, whole(value)))));
+// ---- hands ----------------------------------------------------------------------------------------------------------
+
+function showAll() {
+  state.all = true;
+  refresh();
 }
 
-function showRate(model, history) {
-  const { seconds, points } = condense(history, MOST_POINTS);
-  const series = ARMS.map(([arm, name]) => ({
-    name, kind: `arm-${arm}`,
-    points: points.filter((point) => point.arms[arm]?.answered).map((point) => {
-      const { answered, clicked } = point.arms[arm];
-      const { rate, low, high } = wilson(clicked, answered);
-      return { x: point.middle, y: rate, low, high, text: `${percent(rate)} (${whole(clicked)} of ${whole(answered)})` };
-    }),
-  })).filter((one) => one.points.length);
-  const never = !model.counts.answered && !series.length;
-  byId("rate-empty").hidden = !never;
-  byId("rate-quiet").hidden = never || series.length > 0;
-  byId("rate-filled").hidden = !series.length;
-  if (never) showCurl(model);
-  setText(byId("rate-quiet"), "No answered lists in this time. Choose a longer one above.");
-  byId("rate-legend").replaceChildren(...series.map(({ kind, name }) =>
-    h("li", { class: kind }, h("span", { class: "key" }), name)));
-  setText(byId("rate-note"), `Each point is ${duration(seconds)}; no point where no list was answered.`);
-  rateChart.set(series, seconds * 1000, `Click rate over time of ${series.map((one) => one.name).join(", ")}`);
-  const cell = (arm) => (arm?.answered ? `${percent(arm.clicked / arm.answered)} (${arm.clicked}/${arm.answered})` : "–");
-  const shown = ARMS.filter(([arm]) => series.some((one) => one.kind === `arm-${arm}`));
-  byId("rate-table").replaceChildren(table(["From", ...shown.map(([, name]) => name)],
-    points.map((point) => [moment(point.start), ...shown.map(([arm]) => cell(point.arms[arm]))])));
-
-  const covered = points.filter((point) => point.covered !== null)
-    .map((point) => ({ x: point.middle, y: point.covered, text: decimal(point.covered, 2) }));
-  byId("covered-empty").hidden = covered.length > 0;
-  byId("covered-chart").hidden = covered.length === 0;
-  coveredChart.set(covered.length ? [{ name: "topics covered", kind: "arm-policy", points: covered }] : [],
-    seconds * 1000, "Mean number of topics covered by a list, over time");
+function showWhose(name) {
+  state.whose = name && state.scope !== "global" ? { [state.scope]: name } : {};
+  refresh();
 }
 
-function showCurl({ name, settings }) {
-  const header = `-H 'Content-Type: application/json'${api.key.get() ? " -H \"X-API-Key: $RANKFALL_KEY\"" : ""}`;
-  const request = { user: "anna", ...(settings.scope === "segment" ? { segment: "home" } : {}), k: settings.k };
-  setText(byId("curl-rank"), `EVENT=$(curl -s '${api.address(`${api.modelPath(name)}/rank`)}' \\\n  ${header} \\\n`
-    + `  -d '${JSON.stringify(request)}' | tee /dev/stderr \\\n  | sed -n 's/.*"event_id": *"\\([^"]*\\)".*/\\1/p')`);
-  setText(byId("curl-feedback"), `curl -s '${api.address("v1/feedback")}' \\\n  ${header} \\\n`
-    + `  -d "{\\"event_id\\": \\"$EVENT\\", \\"clicked\\": {\\"position\\": 1}}"`);
+/** A list was tried: where each user learns apart, show what was learned for this one. */
+function tried(whose) {
+  const name = whose[state.scope];
+  if (name) byId("whose-name").value = name;
+  showWhose(byId("whose-name").value.trim());
 }
-
-function showArms({ arms, settings }) {
-  const none = { answered: 0, clicked: 0 };
-  const rows = ARMS.filter(([arm]) => arm === "policy" || arm === "control" || arms[arm]?.answered).map(([arm, name]) => {
-    const { answered, clicked } = arms[arm] ?? none;
-    const sure = wilson(clicked, answered);
-    return [h("span", { class: `name arm-${arm}` }, h("span", { class: "key" }), name), whole(answered), whole(clicked),
-      sure ? [percent(sure.rate), h("div", { class: "muted" }, `${(100 * sure.low).toFixed(1)} to ${percent(sure.high)}`)] : "–"];
-  });
-  byId("arms").replaceChildren(table(["List", "Answered", "Clicked", "Rate, 95 % interval"], rows));
-  byId("lift").replaceChildren(...lift(arms.policy ?? none, arms.control ?? none, settings.control));
-}
-
-function lift(policy, control, share) {
-  const big = (text, kind = "") => h("p", { class: `big ${kind}` }, text);
-  const note = (...text) => h("p", { class: "muted small" }, ...text);
-  if (!control.answered && !share) {
-    return [big("No control group"), note("Set ", h("code", {}, "control"), " above 0, and that share of users keeps the caller's "
-      + "list. Only then can the gain be measured.")];
-  }
-  if (policy.answered < ENOUGH || control.answered < ENOUGH) {
-    return [big("Not enough yet"), note(`A comparison needs ${ENOUGH} answered lists on each side; there are `
-      + `${whole(policy.answered)} learned and ${whole(control.answered)} control.`)];
-  }
-  const { difference: d, low, high, relative } = difference(policy, control);
-  const points = (value) => `${value < 0 ? "−" : "+"}${Math.abs(100 * value).toFixed(1)}`;
-  const verdict = low > 0 ? "Learned lists are clicked more often."
-    : high < 0 ? "Learned lists are clicked less often." : "No clear difference yet.";
-  return [
-    big(`${points(d)} points`, low > 0 ? "good" : high < 0 ? "bad" : ""),
-    h("p", {}, verdict),
-    note(`Click rate, learned minus control. 95 % interval ${points(low)} to ${points(high)} points`,
-      relative === null ? "" : `; ${points(relative)} % relative`, " (Newcombe). It holds for one look at a time chosen "
-      + "beforehand, not for waiting until it turns."),
-  ];
-}
-
-function showWeights({ weights, learned, settings }) {
-  const personal = settings.scope !== "global";
-  byId("whose").hidden = !personal;
-  setText(byId("whose-label"), settings.scope === "segment" ? "Segment" : "User");
-  const name = Object.values(state.whose)[0];
-  const blank = !weights?.length || weights.every(({ weight }) => weight === 0);
-  byId("weights-empty").hidden = !blank;
-  byId("weights").hidden = blank;
-  if (blank) {
-    setText(byId("weights-empty"), personal && !name
-      ? `This model learns for each ${settings.scope} apart. Name one above to see what it has learned there.`
-      : `Nothing learned yet${name ? ` for ${name}` : ""}: every weight is 0. ${learned ? "" : "It has learned from no list so far."}`);
-    return;
-  }
-  const sorted = [...weights].sort((a, b) => b.weight - a.weight);
-  const reach = Math.max(...weights.map(({ weight, sd }) => Math.abs(weight) + sd));
-  const blocks = [["topic", "Topics"], ["feature", "Features"]].map(([block, title]) => {
-    const all = sorted.filter((weight) => weight.block === block);
-    const large = [...all].sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight)).slice(0, MOST_WEIGHTS);
-    const few = state.all ? all : all.filter((weight) => large.includes(weight));
-    const title2 = few.length < all.length ? `${title}: the ${few.length} largest of ${all.length}` : title;
-    return all.length ? weightTable(title2, few, reach) : null;
-  }).filter(Boolean);
-  byId("weights").replaceChildren(...blocks);
-  if (!state.all && weights.length > MOST_WEIGHTS && blocks.some((block) => block.caption.textContent.includes("largest"))) {
-    const more = h("button", { type: "button" }, "Show all");
-    more.addEventListener("click", () => {
-      state.all = true;
-      refresh();
-    });
-    byId("weights").append(more);
-  }
-}
-
-// ---- settings --------------------------------------------------------------------------------------------------------
-
-function settingText(name, value) {
-  if (name === "feedback_wait") return duration(value);
-  if (name === "control" || name === "randomize") return percent(value);
-  if (name === "forgetting") return value ? Object.entries(value).map((pair) => pair.join(" ")).join(", ") : "none";
-  if (name === "pinned") return value.length ? value.map(({ id, position }) => `${id} at ${position}`).join(", ") : "none";
-  if (name === "blocked") return value.length ? value.join(", ") : "none";
-  return String(value);
-}
-
-function showSettings({ settings, created_at: created }) {
-  const known = state.settings;
-  state.settings = settings;
-  byId("settings").replaceChildren(...Object.entries(settings).filter(([key]) => key !== "name").map(([key, value]) =>
-    [h("dt", {}, key.replaceAll("_", " ")), h("dd", {}, settingText(key, value))]).flat(),
-  h("dt", {}, "created"), h("dd", {}, created ? new Date(created).toLocaleString("en-GB") : "–"));
-  // Leave alone what is being typed; follow what others change.
-  if (!known || Number(byId("gamma").value) === known.gamma) byId("gamma").value = settings.gamma;
-  if (!known || byId("mode").value === known.mode) byId("mode").value = settings.mode;
-  byId("try-k").placeholder = settings.k;
-  editing();
-}
-
-function changes() {
-  const wanted = {};
-  const gamma = byId("gamma").value;
-  if (gamma !== "" && Number(gamma) !== state.settings.gamma) wanted.gamma = Number(gamma);
-  if (byId("mode").value !== state.settings.mode) wanted.mode = byId("mode").value;
-  return wanted;
-}
-
-function editing() {
-  byId("change-button").disabled = !state.settings || !Object.keys(changes()).length;
-  setText(byId("mode-help"), MODES[byId("mode").value] ?? "");
-}
-
-function confirmChange(event) {
-  event.preventDefault();
-  const wanted = changes();
-  setText(byId("confirm-text"), `Model ${state.model}:`);
-  byId("confirm-list").replaceChildren(...Object.entries(wanted).map(([name, value]) =>
-    h("li", {}, `${name}: ${state.settings[name]} → ${value}`)));
-  byId("confirm-dialog").returnValue = "";
-  byId("confirm-dialog").addEventListener("close", () => {
-    if (byId("confirm-dialog").returnValue === "yes") change(state.model, wanted);
-  }, { once: true });
-  byId("confirm-dialog").showModal();
-}
-
-async function change(model, wanted) {
-  const status = byId("change-status");
-  try {
-    await api.change(model, wanted);
-    status.classList.remove("bad");
-    setText(status, `Changed at ${clock(Date.now())}.`);
-    refresh();
-  } catch (problem) {
-    status.classList.add("bad");
-    setText(status, `Not changed: ${problem.message}`);
-    askForKey(problem);
-  }
-}
-
-// ---- hands -----------------------------------------------------------------------------------------------------------
 
 byId("model").addEventListener("change", () => {
   choose(byId("model").value);
@@ -400,9 +219,7 @@ document.addEventListener("visibilitychange", () => {
 });
 byId("whose").addEventListener("submit", (event) => {
   event.preventDefault();
-  const name = byId("whose-name").value.trim();
-  state.whose = name ? { [state.settings?.scope ?? "user"]: name } : {};
-  refresh();
+  showWhose(byId("whose-name").value.trim());
 });
 byId("key-button").addEventListener("click", openKey);
 byId("key-dialog").addEventListener("close", keyGiven);
@@ -411,8 +228,6 @@ byId("key").addEventListener("keydown", (event) => {
   event.preventDefault(); // Enter would press the first button, which is Cancel
   byId("key-dialog").close("use");
 });
-byId("change").addEventListener("submit", confirmChange);
-byId("change").addEventListener("input", editing);
 for (const button of document.querySelectorAll("[data-copy]")) {
   button.addEventListener("click", async () => {
     const source = byId(button.dataset.copy);

@@ -78,11 +78,13 @@ export class LineChart {
       ]).flat(),
       found.map((t) => [
         s("line", { class: "axis", x1: this.x(t), x2: this.x(t), y1: bottom, y2: bottom + 4 }),
-        s("text", { x: this.x(t), y: bottom + 17, "text-anchor": this.x(t) > right - 20 ? "end" : "middle" }, timeText(t, step)),
+        s("text", { x: this.x(t), y: bottom + 17, "text-anchor": this.x(t) > right - 20 ? "end" : "middle" },
+          timeText(t, step)),
       ]).flat(),
       s("text", { class: "label", x: (margin.left + right) / 2, y: height - 4, "text-anchor": "middle" }, "time"),
-      s("text", { class: "label", transform: `translate(12 ${(margin.top + bottom) / 2}) rotate(-90)`, "text-anchor": "middle" },
-        this.yLabel),
+      s("text", {
+        class: "label", transform: `translate(12 ${(margin.top + bottom) / 2}) rotate(-90)`, "text-anchor": "middle",
+      }, this.yLabel),
       this.series.map((one) => this.line(one)),
       this.cursor));
     this.show(this.at);
@@ -145,7 +147,8 @@ export function weightTable(title, weights, reach) {
   const size = (value) => `${(50 * Math.min(1, Math.abs(value) / reach)).toFixed(2)}%`;
   return h("table", { class: "bars" },
     h("caption", {}, title),
-    h("thead", { class: "sr" }, h("tr", {}, ["Name", "Bar", "Weight ± sd"].map((text) => h("th", { scope: "col" }, text)))),
+    h("thead", { class: "sr" }, h("tr", {},
+      ["Name", "Bar", "Weight ± sd"].map((text) => h("th", { scope: "col" }, text)))),
     h("tbody", {}, weights.map(({ name, weight, sd }) => h("tr", {},
       h("th", { scope: "row" }, name),
       h("td", { class: "bar" }, s("svg", { "aria-hidden": "true", height: 16 },
@@ -155,7 +158,8 @@ export function weightTable(title, weights, reach) {
           x: weight < 0 ? at(weight) : "50%", width: size(weight), y: 3, height: 10,
         }),
         s("line", { class: "whisker", x1: at(weight - sd), x2: at(weight + sd), y1: 8, y2: 8 }),
-        [weight - sd, weight + sd].map((end) => s("line", { class: "whisker", x1: at(end), x2: at(end), y1: 5, y2: 11 })))),
+        [weight - sd, weight + sd].map((end) =>
+          s("line", { class: "whisker", x1: at(end), x2: at(end), y1: 5, y2: 11 })))),
       h("td", { class: "num" }, decimal(weight), h("span", { class: "muted" }, ` ± ${decimal(sd)}`))))));
 }
 
@@ -167,7 +171,8 @@ export function stackedBar(parts, low, high) {
   let down = 0;
   const boxes = parts.map(({ kind, name, value }) => {
     const start = value < 0 ? (down += value) : (up += value) - value;
-    return s("rect", { class: kind, x: at(start), width: `${((100 * Math.abs(value)) / span).toFixed(2)}%`, y: 1, height: 14 },
+    const width = `${((100 * Math.abs(value)) / span).toFixed(2)}%`;
+    return s("rect", { class: kind, x: at(start), width, y: 1, height: 14 },
       s("title", {}, `${name} ${decimal(value)}`));
   });
   return s("svg", { class: "stack-bar", height: 16, "aria-hidden": "true" }, boxes,

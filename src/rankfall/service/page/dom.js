@@ -6,7 +6,8 @@ export const byId = (id) => document.getElementById(id);
 
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
-    if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
+    if (value == null || value === false) continue;
+    element.setAttribute(name, value === true ? "" : value);
   }
   element.append(...children.flat().filter((child) => child !== null && child !== undefined).map(
     (child) => (child instanceof Node ? child : document.createTextNode(String(child))),

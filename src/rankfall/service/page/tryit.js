@@ -37,9 +37,9 @@ function partsOf(item, kinds) {
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
 export class TryIt {
-  /** `model()` gives the name of the model chosen; `changed()` is called when the numbers may have moved. */
+  /** `model()` gives the name of the model chosen; `changed(whose)` is called when its numbers may have moved. */
   constructor({ model, changed, refused }) {
-    Object.assign(this, { model, changed, refused, answer: null });
+    Object.assign(this, { model, changed, refused, answer: null, whose: {} });
     byId("try-form").addEventListener("submit", (event) => {
       event.preventDefault();
       this.rank();
@@ -79,9 +79,10 @@ export class TryIt {
       const answer = await api.rank(model, request);
       if (model !== this.model()) return;
       this.answer = answer;
+      this.whose = { user, segment };
       this.draw(answer);
       this.say("Ranked. Nothing is learned from it until you answer.");
-      this.changed();
+      this.changed(this.whose);
     } catch (problem) {
       this.fail(problem);
     } finally {
@@ -96,8 +97,8 @@ export class TryIt {
     const rows = answer.items.map((item) => ({ item, parts: scored(item) ? partsOf(item, kinds) : [] }));
     const ends = (sign) => rows.map(({ parts }) => sum(parts.map((part) => part.value).filter((v) => v * sign > 0)));
     const [low, high] = [Math.min(0, ...ends(-1)), Math.max(0, ...ends(1))];
-    const rest = rows.some(({ item, parts }) =>
-      parts.length && Math.abs(item.score - sum(parts.map((part) => part.value))) > 1e-3 * Math.max(1, Math.abs(item.score)));
+    const missing = ({ item, parts }) => Math.abs(item.score - sum(parts.map((part) => part.value)));
+    const rest = rows.some((row) => row.parts.length && missing(row) > 1e-3 * Math.max(1, Math.abs(row.item.score)));
 
     byId("try-facts").replaceChildren(
       `Shown: ${ARMS[answer.arm] ?? answer.arm}. Mode ${answer.mode}, version ${answer.model_version}, event `,
@@ -133,7 +134,8 @@ export class TryIt {
       : [h("span", { class: "muted" }, "not placed by score")];
     return h("tr", {},
       h("td", { class: "position" }, item.position),
-      h("th", { scope: "row", class: "item" }, name, item.title ? h("div", { class: "muted small" }, String(item.id)) : null),
+      h("th", { scope: "row", class: "item" }, name,
+        item.title ? h("div", { class: "muted small" }, String(item.id)) : null),
       h("td", { class: "why" }, why),
       h("td", { class: "num score" }, decimal(item.score)),
       h("td", { class: "act" }, this.answer.event_id === null ? null : button));
@@ -146,13 +148,14 @@ export class TryIt {
       const result = await api.feedback(event, position);
       if (this.answer?.event_id !== event) return;
       if (result.accepted) {
-        this.say(position === null ? "Sent: no click. The model learns from it." : `Sent: click on ${position}. The model learns from it.`);
+        this.say(`Sent and counted: ${position === null ? "no click" : `click on ${position}`}.`
+          + (this.answer.mode === "logging_only" ? " Nothing is learned in mode logging_only." : ""));
         byId("try-items").children[(position ?? 0) - 1]?.classList.add("clicked");
       } else {
         const problem = result.problems?.[0];
         this.say(`Not taken: ${problem?.reason ?? problem?.result ?? "no reason given"}`, true);
       }
-      this.changed();
+      this.changed(this.whose);
     } catch (problem) {
       this.enable(true);
       this.fail(problem);

@@ -1,0 +1,152 @@
+// What the service says about a model, put on the page.
+
+import * as api from "./api.js";
+import { LineChart, weightTable } from "./charts.js";
+import { byId, decimal, duration, h, moment, percent, plural, setText, table, whole } from "./dom.js";
+import { ENOUGH, condense, difference, wilson } from "./stats.js";
+
+const MOST_POINTS = 30;
+const MOST_WEIGHTS = 24; // per table, until all are asked for
+
+const ARMS = [
+  ["policy", "learned"],
+  ["control", "control"],
+  ["baseline", "baseline"],
+  ["fallback", "fallback"],
+];
+
+const rateChart = new LineChart(byId("rate-chart"), {
+  yLabel: "click rate", limit: 1,
+  format: (v, step) => percent(v, Number.isInteger(Math.round(1e6 * step) / 1e4) ? 0 : 1).replace(" ", ""),
+});
+const coveredChart = new LineChart(byId("covered-chart"), {
+  yLabel: "topics", height: 190, format: (v, step) => decimal(v, Number.isInteger(step) ? 0 : 1),
+});
+
+export function showCatalog({ items, topics, features }) {
+  setText(byId("catalog"), `${plural(items, "item", "items")}, ${plural(topics.length, "topic", "topics")}, `
+    + plural(features, "feature", "features"));
+}
+
+export function showNumbers({ counts, learned, version }) {
+  const entries = [
+    ["ranked", "Lists ranked", counts.ranked], ["answered", "Answered", counts.answered],
+    ["clicked", "With a click", counts.clicked], ["no_click", "No click", counts.no_click],
+    ["expired", "Expired", counts.expired], ["learned", "Lists learned from", learned], ["version", "Version", version],
+  ];
+  byId("numbers").replaceChildren(...entries.map(([key, name, value]) =>
+    h("div", {}, h("dt", {}, name), h("dd", { "data-number": key }, whole(value)))));
+}
+
+export function showRate(model, history) {
+  const { seconds, points } = condense(history, MOST_POINTS);
+  const series = ARMS.map(([arm, name]) => ({
+    name, kind: `arm-${arm}`,
+    points: points.filter((point) => point.arms[arm]?.answered).map((point) => {
+      const { answered, clicked } = point.arms[arm];
+      const { rate, low, high } = wilson(clicked, answered);
+      const text = `${percent(rate)} (${whole(clicked)} of ${whole(answered)})`;
+      return { x: point.middle, y: rate, low, high, text };
+    }),
+  })).filter((one) => one.points.length);
+  const never = !model.counts.answered && !series.length;
+  byId("rate-empty").hidden = !never;
+  byId("rate-quiet").hidden = never || series.length > 0;
+  byId("rate-filled").hidden = !series.length;
+  if (never) showCurl(model);
+  setText(byId("rate-quiet"), "No answered lists in this time. Choose a longer one above.");
+  byId("rate-legend").replaceChildren(...series.map(({ kind, name }) =>
+    h("li", { class: kind }, h("span", { class: "key" }), name)));
+  setText(byId("rate-note"), `Each point is ${duration(seconds)}; no point where no list was answered.`);
+  rateChart.set(series, seconds * 1000, `Click rate over time of ${series.map((one) => one.name).join(", ")}`);
+  const cell = (arm) =>
+    (arm?.answered ? `${percent(arm.clicked / arm.answered)} (${arm.clicked}/${arm.answered})` : "–");
+  const shown = ARMS.filter(([arm]) => series.some((one) => one.kind === `arm-${arm}`));
+  byId("rate-table").replaceChildren(table(["From", ...shown.map(([, name]) => name)],
+    points.map((point) => [moment(point.start), ...shown.map(([arm]) => cell(point.arms[arm]))])));
+
+  const covered = points.filter((point) => point.covered !== null)
+    .map((point) => ({ x: point.middle, y: point.covered, text: decimal(point.covered, 2) }));
+  byId("covered-empty").hidden = covered.length > 0;
+  byId("covered-chart").hidden = covered.length === 0;
+  coveredChart.set(covered.length ? [{ name: "topics covered", kind: "arm-policy", points: covered }] : [],
+    seconds * 1000, "Mean number of topics covered by a list, over time");
+}
+
+function showCurl({ name, settings }) {
+  const header = `-H 'Content-Type: application/json'${api.key.get() ? " -H \"X-API-Key: $RANKFALL_KEY\"" : ""}`;
+  const request = { user: "anna", ...(settings.scope === "segment" ? { segment: "home" } : {}), k: settings.k };
+  setText(byId("curl-rank"), `EVENT=$(curl -s '${api.address(`${api.modelPath(name)}/rank`)}' \\\n  ${header} \\\n`
+    + `  -d '${JSON.stringify(request)}' | tee /dev/stderr \\\n  | sed -n 's/.*"event_id": *"\\([^"]*\\)".*/\\1/p')`);
+  setText(byId("curl-feedback"), `curl -s '${api.address("v1/feedback")}' \\\n  ${header} \\\n`
+    + `  -d "{\\"event_id\\": \\"$EVENT\\", \\"clicked\\": {\\"position\\": 1}}"`);
+}
+
+export function showArms({ arms, settings }) {
+  const none = { answered: 0, clicked: 0 };
+  const shown = ARMS.filter(([arm]) => arm === "policy" || arm === "control" || arms[arm]?.answered);
+  const rows = shown.map(([arm, name]) => {
+    const { answered, clicked } = arms[arm] ?? none;
+    const sure = wilson(clicked, answered);
+    const interval = sure && `${(100 * sure.low).toFixed(1)} to ${percent(sure.high)}`;
+    return [h("span", { class: `name arm-${arm}` }, h("span", { class: "key" }), name), whole(answered), whole(clicked),
+      sure ? [percent(sure.rate), h("div", { class: "muted" }, interval)] : "–"];
+  });
+  byId("arms").replaceChildren(table(["List", "Answered", "Clicked", "Rate, 95 % interval"], rows));
+  byId("lift").replaceChildren(...lift(arms.policy ?? none, arms.control ?? none, settings.control));
+}
+
+function lift(policy, control, share) {
+  const big = (text, kind = "") => h("p", { class: `big ${kind}` }, text);
+  const note = (...text) => h("p", { class: "muted small" }, ...text);
+  if (!control.answered && !share) {
+    return [big("No control group"), note("Set ", h("code", {}, "control"), " above 0, and that share of users keeps "
+      + "the caller's list. Only then can the gain be measured.")];
+  }
+  if (policy.answered < ENOUGH || control.answered < ENOUGH) {
+    return [big("Not enough yet"), note(`A comparison needs ${ENOUGH} answered lists on each side; there are `
+      + `${whole(policy.answered)} learned and ${whole(control.answered)} control.`)];
+  }
+  const { difference: d, low, high, relative } = difference(policy, control);
+  const points = (value) => `${value < 0 ? "−" : "+"}${Math.abs(100 * value).toFixed(1)}`;
+  const verdict = low > 0 ? "Learned lists are clicked more often."
+    : high < 0 ? "Learned lists are clicked less often." : "No clear difference yet.";
+  return [
+    big(`${points(d)} points`, low > 0 ? "good" : high < 0 ? "bad" : ""),
+    h("p", {}, verdict),
+    note(`Click rate, learned minus control. 95 % interval ${points(low)} to ${points(high)} points`,
+      relative === null ? "" : `; ${points(relative)} % relative`, " (Newcombe). It holds for one look at a time "
+      + "chosen beforehand, not for waiting until it turns."),
+  ];
+}
+
+/** `name` is whose weights these are, where each user or segment learns apart; `showAll` asks for all of them. */
+export function showWeights({ weights, learned, settings }, name, all, showAll) {
+  const personal = settings.scope !== "global";
+  byId("whose").hidden = !personal;
+  setText(byId("whose-label"), settings.scope === "segment" ? "Segment" : "User");
+  const blank = !weights?.length || weights.every(({ weight }) => weight === 0);
+  byId("weights-empty").hidden = !blank;
+  byId("weights").hidden = blank;
+  if (blank) {
+    setText(byId("weights-empty"), personal && !name
+      ? `This model learns for each ${settings.scope} apart. Name one above to see what it has learned there.`
+      : `Nothing learned yet${name ? ` for ${name}` : ""}: every weight is 0.`
+        + (learned ? "" : " It has learned from no list so far."));
+    return;
+  }
+  const sorted = [...weights].sort((a, b) => b.weight - a.weight);
+  const reach = Math.max(...weights.map(({ weight, sd }) => Math.abs(weight) + sd));
+  let hidden = 0;
+  const tables = [["topic", "Topics"], ["feature", "Features"]].map(([block, title]) => {
+    const these = sorted.filter((weight) => weight.block === block);
+    const large = [...these].sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight)).slice(0, MOST_WEIGHTS);
+    const few = all ? these : these.filter((weight) => large.includes(weight));
+    hidden += these.length - few.length;
+    const caption = few.length < these.length ? `${title}: the ${few.length} largest of ${these.length}` : title;
+    return these.length ? weightTable(caption, few, reach) : null;
+  });
+  const more = hidden ? h("button", { type: "button" }, "Show all") : null;
+  more?.addEventListener("click", showAll);
+  byId("weights").replaceChildren(...[...tables, more].filter(Boolean));
+}
