@@ -252,10 +252,15 @@ class Engine:
         for job in jobs:
             job.result = [None] * len(job.what.feedback)
         rows, places = [], []
+        own = set()
         for (job, i, one), event in zip(given, tx.events([one.event_id for _, _, one in given]), strict=True):
             fed, clicks = self._judge(one, event, job.what.may, now)
             job.result[i] = fed
             if event is not None and fed.result == "accepted":
+                if (job.what.token, event.id) in own:  # twice in one call: the first counts
+                    job.result[i] = _DUPLICATE
+                    continue
+                own.add((job.what.token, event.id))
                 body = json.dumps({"clicked": clicks})
                 rows.append(("feedback", event.model, event.key, event.id, body, now, job.what.token))
                 places.append((job, i))
@@ -269,7 +274,7 @@ class Engine:
                 earlier is None or earlier[3] != job.what.token
             ):  # else it is our own, from an attempt that seemed to fail
                 late = earlier is not None and earlier[0] == "expired"
-                job.result[i] = _LATE if late else Fed("duplicate", "this list has feedback already; the first counts")
+                job.result[i] = _LATE if late else _DUPLICATE
 
     def _judge(
         self, one: Feedback, event: Event | None, may: Callable[[str], bool], now: float
@@ -523,6 +528,7 @@ class Engine:
         return 0.0 if since is None else max(0.0, self.clock() - since)
 
 
+_DUPLICATE = Fed("duplicate", "this list has feedback already; the first counts")
 _LATE = Fed("late", "the wait for feedback on this list is over")
 
 
