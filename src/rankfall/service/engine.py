@@ -258,7 +258,7 @@ class Engine:
             job.result[i] = fed
             if event is not None and fed.result == "accepted":
                 if (job.what.token, event.id) in own:  # twice in one call: the first counts
-                    job.result[i] = _DUPLICATE
+                    job.result[i] = _duplicate(event.model)
                     continue
                 own.add((job.what.token, event.id))
                 body = json.dumps({"clicked": clicks})
@@ -274,7 +274,7 @@ class Engine:
                 earlier is None or earlier[3] != job.what.token
             ):  # else it is our own, from an attempt that seemed to fail
                 late = earlier is not None and earlier[0] == "expired"
-                job.result[i] = _LATE if late else _DUPLICATE
+                job.result[i] = (_late if late else _duplicate)(rows[n][1])
 
     def _judge(
         self, one: Feedback, event: Event | None, may: Callable[[str], bool], now: float
@@ -287,10 +287,12 @@ class Engine:
         for click in clicked:
             place = _place(click, items)
             if place is None:
-                return Fed("rejected", f"{_text(click)} is not in the list, which has {len(items)} items"), []
+                return Fed(
+                    "rejected", f"{_text(click)} is not in the list, which has {len(items)} items", event.model
+                ), []
             clicks.append(place)
         if now > event.expires:
-            return _LATE, []
+            return _late(event.model), []
         return Fed("accepted", "", event.model, event.arm, bool(clicks)), sorted(set(clicks))
 
     def _do(self, tx: Transaction, job: Job[Any]) -> None:
@@ -528,8 +530,12 @@ class Engine:
         return 0.0 if since is None else max(0.0, self.clock() - since)
 
 
-_DUPLICATE = Fed("duplicate", "this list has feedback already; the first counts")
-_LATE = Fed("late", "the wait for feedback on this list is over")
+def _duplicate(model: str) -> Fed:
+    return Fed("duplicate", "this list has feedback already; the first counts", model)
+
+
+def _late(model: str) -> Fed:
+    return Fed("late", "the wait for feedback on this list is over", model)
 
 
 def _place(click: int | str | Click, items: list[Any]) -> int | None:
