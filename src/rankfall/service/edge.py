@@ -84,7 +84,7 @@ class Edge:
 
     def _admit(self, scope: Scope) -> None:
         """Who has no key is told nothing, and nothing they send is read."""
-        if self._keys and scope["path"].startswith("/v1"):
+        if self._keys and scope["path"].startswith(("/v1", "/metrics")):
             given = next((value for name, value in scope["headers"] if name == b"x-api-key"), b"")
             if self._keys.grant(given.decode("latin-1")) is None:
                 raise LimitError(401, "unauthorized", NO_KEY)
@@ -125,7 +125,7 @@ def _replay(first: Message, receive: Receive) -> Receive:
 
 
 async def _refuse(problem: LimitError, send: Send) -> None:
-    body = json.dumps(error_body(problem.code, problem.message)).encode()
+    body = json.dumps(error_body(problem.code, problem.message), separators=(",", ":")).encode()
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),
