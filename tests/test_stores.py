@@ -161,7 +161,7 @@ def test_silence_is_that_of_lists_known_to_be_shown(store: Store) -> None:
 def test_what_fails_inside_a_transaction(store: Store) -> None:
     with store.transaction() as tx:
         tx.note("a", "1")
-        with pytest.raises(KeyError), tx.attempt():
+        with pytest.raises(KeyError), tx.attempt():  # noqa: PT012
             tx.note("a", "2")
             tx.append("reset", "m", 0.0, "{}")
             raise KeyError
@@ -169,11 +169,11 @@ def test_what_fails_inside_a_transaction(store: Store) -> None:
             tx.note("b", "3")
     assert (store.note("a"), store.note("b")) == ("1", "3")
     assert store.decisions() == []
-    with pytest.raises(KeyError), store.transaction() as tx:
+    with pytest.raises(KeyError), store.transaction() as tx:  # noqa: PT012
         tx.note("a", "4")
         raise KeyError
     assert store.note("a") == "1"
-    with pytest.raises(StoreError, match="nowhere"), store.transaction() as tx:
+    with pytest.raises(StoreError, match="nowhere"), store.transaction() as tx:  # noqa: PT012
         tx.note("a", "5")
         tx.run("SELECT 1 FROM nowhere")
     assert store.note("a") == "1"
@@ -316,7 +316,7 @@ def test_a_slow_transaction_is_waited_for(postgres_url: str) -> None:
 
 
 def test_what_was_rolled_back_is_never_seen(store: Store) -> None:
-    with pytest.raises(KeyError), store.transaction() as tx:
+    with pytest.raises(KeyError), store.transaction() as tx:  # noqa: PT012
         tx.append("reset", "m", 0.0, "gone")
         raise KeyError
     with store.transaction() as tx:
