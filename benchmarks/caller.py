@@ -13,7 +13,7 @@ import json
 import random
 from array import array
 from collections import deque
-from time import perf_counter
+from time import perf_counter, process_time
 
 import click
 import uvloop
@@ -36,7 +36,7 @@ class Load:
 
     def forget(self) -> None:
         """Count from here."""
-        self.since = perf_counter()
+        self.since, self.worked = perf_counter(), process_time()
         self.pairs = self.requests = self.failed = 0
         self.rank_seconds, self.feedback_seconds = array("d"), array("d")
         self.failure = ""
@@ -158,6 +158,7 @@ async def call(
         "requests": load.requests / took,
         "rank": _quantiles(load.rank_seconds),
         "feedback": _quantiles(load.feedback_seconds),
+        "busy": (process_time() - load.worked) / took,
         "waiting": len(load.waiting),
         "failed": load.failed,
         "failure": load.failure,

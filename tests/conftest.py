@@ -13,6 +13,8 @@ from needs import missing
 if TYPE_CHECKING:
     from postgres import Cluster
 
+pytest.register_assert_rewrite("callers", "served")
+
 # No deadline: the first example may compile a kernel. Derandomized: the same examples on every machine.
 settings.register_profile("rankfall", deadline=None, derandomize=True, print_blob=False)
 settings.load_profile("rankfall")

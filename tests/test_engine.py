@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from engines import START, FakeClock, Quiet, arrays, make_model, open_engine, patch, small_catalog
 from rankfall import CascadeHybrid, RankError
+from rankfall.errors import ConflictError, NotFoundError
 from rankfall.model import Ridge
 from rankfall.policies import LinearPolicy
-from rankfall.service.engine import ConflictError, MissingError
 from rankfall.service.ranking import in_control
 from rankfall.service.schemas import ItemPatch
 from rankfall.stores import Event
@@ -117,7 +117,7 @@ class History:
         event = self.events[n % len(self.events)]
         try:
             expires = self.engine.write(self.engine.activate(event.id, lambda _: True))
-        except (ConflictError, MissingError):
+        except (ConflictError, NotFoundError):
             assert event.id not in self.open or not self.open[event.id][0]
             return
         if event.id in self.open and not self.open[event.id][0]:
@@ -414,9 +414,9 @@ def test_the_wait_begins_when_a_deferred_list_is_shown(engine: Quiet, clock: Fak
     assert engine.run(engine.sweep) == 0
     with pytest.raises(ConflictError, match="expired"):
         engine.write(engine.activate(never.id, lambda _: True))
-    with pytest.raises(MissingError):
+    with pytest.raises(NotFoundError):
         engine.write(engine.activate("nothing", lambda _: True))
-    with pytest.raises(MissingError):
+    with pytest.raises(NotFoundError):
         engine.write(engine.activate(event.id, lambda _: False))
     clock.now = expires
     assert engine.run(engine.sweep) == 1
@@ -614,7 +614,7 @@ def test_requests(engine: Quiet) -> None:
     with pytest.raises(RankError, match="each segment"):
         engine.rank_now("group", user="anna")
     assert engine.rank_now("group", user="anna", segment="home").key == "home"
-    with pytest.raises(MissingError, match="there is: default, group, own"):
+    with pytest.raises(NotFoundError, match="there is: default, group, own"):
         engine.rank_now("none")
 
 
@@ -670,7 +670,7 @@ def test_models_are_made_once(engine: Quiet) -> None:
     assert not engine.write(engine.create("m", Settings(k=3)))
     with pytest.raises(ConflictError, match="with other settings"):
         engine.write(engine.create("m", Settings(k=4)))
-    with pytest.raises(MissingError, match="no snapshot 's-none'"):
+    with pytest.raises(NotFoundError, match="no snapshot 's-none'"):
         engine.find_snapshot(engine.model("m"), "s-none")
 
 

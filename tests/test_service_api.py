@@ -197,6 +197,15 @@ def test_scopes(api: httpx.Client) -> None:
     assert (unnamed["learned"], unnamed["weights"]) == (None, [])
 
 
+def test_an_item_may_be_called_feedback(api: httpx.Client, model: str) -> None:
+    assert api.put("/v1/catalog/items/feedback", json=ITEM).status_code == 200
+    try:
+        assert feed(api, rank(api, model, candidates=["feedback"])["event_id"], "feedback")["accepted"] == 1
+        assert feed(api, "feedback", 1)["unknown"] == 1
+    finally:
+        api.delete("/v1/catalog/items/feedback")
+
+
 def test_deferred_lists(api: httpx.Client, model: str) -> None:
     event = rank(api, model, defer_activation=True)["event_id"]
     assert api.get(f"/v1/events/{event}").json()["active"] is False
@@ -420,8 +429,8 @@ def test_bulk_is_all_or_nothing(api: httpx.Client) -> None:
     one, two = {"id": "bulk-1", **ITEM}, {"id": "bulk-2", "title": "Two", **ITEM}
     for wrong in (
         {"id": "bulk-3", "coverage": {"opera": 1}, "relevance": [0, 0, 0]},
-        {"id": "none", "delete": True},
         {"id": [], "delete": True},
+        {"id": True, "delete": True},
         {"delete": True},
         {"id": "bulk-1", **ITEM},
         {"id": 7, **ITEM},
@@ -435,7 +444,9 @@ def test_bulk_is_all_or_nothing(api: httpx.Client) -> None:
     done = api.post("/v1/catalog/bulk", content=lines(one, "", two), headers=NDJSON).json()
     assert {**done, "version": 0} == {"put": 2, "created": 2, "deleted": 0, "version": 0}
     done = api.post(
-        "/v1/catalog/bulk", content=lines({**one, "title": "One"}, {"id": "bulk-2", "delete": True}), headers=NDJSON
+        "/v1/catalog/bulk",
+        content=lines({**one, "title": "One"}, {"id": "bulk-2", "delete": True}, {"id": "gone", "delete": True}),
+        headers=NDJSON,
     ).json()
     assert (done["put"], done["created"], done["deleted"]) == (1, 0, 1)
     assert api.get("/v1/catalog/items/bulk-1").json()["title"] == "One"

@@ -9,7 +9,13 @@
     ├── ProblemError    a simulated user, an experiment or a setting that makes no sense
     ├── FileError       a file that is missing, damaged or not ours
     ├── StoreError      a database that cannot be reached, read or written
-    └── ContractError   a policy or environment that breaks its contract (see ``check_policy``)
+    ├── ContractError   a policy or environment that breaks its contract (see ``check_policy``)
+    └── ServiceError    a call to the Rankfall service that did not work; itself: an answer that makes no sense
+        ├── UnavailableError   no answer, or "not now", and no attempts or no time left
+        ├── RefusedError       the key is missing, wrong, or lacks the right (401, 403)
+        ├── NotFoundError      no such model, item, event or snapshot (404)
+        ├── ConflictError      it contradicts what the service has (409)
+        └── InvalidError       a request the service, or already the client, cannot take (400, 413, 415, 422)
 
 Each message names the value that was given and what was expected instead.
 """
@@ -45,3 +51,59 @@ class StoreError(RankfallError):
 
 class ContractError(RankfallError):
     """A policy or an environment that breaks its contract; the message lists how."""
+
+
+class ServiceError(RankfallError):
+    """A call to the Rankfall service that did not work.
+
+    Parameters
+    ----------
+    message
+        What went wrong, in the words of the service if it said something.
+    code
+        One word for programs: that of the service (``not_found``, ``conflict``, ...), or ``bad_answer``.
+    status
+        HTTP status of the answer; None if there was none.
+
+    >>> error = NotFoundError("no model 'x'; there is: default", code="not_found", status=404)
+    >>> error.code, error.status, str(error)
+    ('not_found', 404, "no model 'x'; there is: default")
+    """
+
+    usual: tuple[str, int | None] = ("bad_answer", None)
+
+    def __init__(self, message: str, *, code: str | None = None, status: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code or self.usual[0]
+        self.status = status or self.usual[1]
+
+
+class UnavailableError(ServiceError):
+    """No answer, or "not now", and no attempts or no time left."""
+
+    usual = ("unavailable", None)
+
+
+class RefusedError(ServiceError):
+    """The API key is missing, wrong, or lacks the right to do this."""
+
+    usual = ("forbidden", 403)
+
+
+class NotFoundError(ServiceError):
+    """No such model, item, event or snapshot."""
+
+    usual = ("not_found", 404)
+
+
+class ConflictError(ServiceError):
+    """A change that contradicts what the service has."""
+
+    usual = ("conflict", 409)
+
+
+class InvalidError(ServiceError):
+    """A request that the service, or already the client, cannot take."""
+
+    usual = ("invalid", 422)

@@ -29,7 +29,9 @@ Feedback = Literal["cascade"]
 
 _FORMAT = "rankfall policy 1"
 LARGEST = 1e6
-"""Features beyond this ruin double precision: phi phi' swamps the identity it is added to."""
+"""Features as shown beyond this ruin double precision: phi phi' swamps the identity it is added to."""
+LARGEST_GIVEN = 1e3
+"""Features of a catalog beyond this do so in time: when two columns are nearly alike, millions of lists suffice."""
 
 
 @dataclass(frozen=True)
@@ -227,7 +229,7 @@ class LinearPolicy:
         check_size(float(np.abs(features).max()), RankError)
         return Ranking(
             items=items,
-            ids=tuple(self.catalog.ids[row] for row in items),
+            ids=tuple([self.catalog.ids[row] for row in items.tolist()]),
             features=features,
             means=means,
             widths=widths,
@@ -347,11 +349,11 @@ def _layout(catalog: Catalog, recipe: Recipe) -> Items:
     """The columns this recipe uses, as the kernels take them."""
     nothing = np.empty((len(catalog), 0))
     relevance = nothing if recipe.relevance == "absent" else catalog.relevance
-    if np.abs(relevance).max(initial=0.0) > LARGEST:
-        row, column = np.argwhere(np.abs(relevance) > LARGEST)[0]
+    if np.abs(relevance).max(initial=0.0) > LARGEST_GIVEN:
+        row, column = np.argwhere(np.abs(relevance) > LARGEST_GIVEN)[0]
         raise CatalogError(
             f"relevance is {relevance[row, column]:g} at row {row}, feature {column}; "
-            f"scale features to about 1 (at most {LARGEST:g})"
+            f"scale features to about 1 (at most {LARGEST_GIVEN:g})"
         )
     return items_of(
         nothing if recipe.coverage == "absent" else catalog.coverage,

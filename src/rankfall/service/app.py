@@ -21,6 +21,7 @@ from fastapi.staticfiles import StaticFiles
 from rankfall.errors import StoreError
 from rankfall.service import managing, problems, serving
 from rankfall.service.bodies import schemas
+from rankfall.service.direct import Direct
 from rankfall.service.edge import Edge, Limits
 from rankfall.service.engine import Engine
 from rankfall.service.keys import Keys
@@ -78,10 +79,10 @@ def make_app(config: Config) -> FastAPI:
         redoc_url=None,
     )
     app.state.service = service
+    app.add_middleware(Direct, service=service)
     app.add_middleware(Edge, limits=service.limits, metrics=service.metrics, keys=service.keys)
     problems.install(app)
-    app.include_router(serving.routes)
-    app.include_router(managing.routes)
+    app.router.routes.extend([*serving.routes.routes, *managing.routes.routes])  # flat: including costs at each request
     _add_running(app)
     app.mount("/page", StaticFiles(directory=_PAGE))
     _document(app)

@@ -11,6 +11,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from rankfall.errors import InvalidError, RefusedError, ServiceError
 from rankfall.service.keys import Keys
 from rankfall.service.metrics import Metrics
 
@@ -31,14 +32,6 @@ class Limits:
     k: int = 1000
     candidates: int = 10_000
     batch: int = 1000
-
-
-class LimitError(Exception):
-    """A request that is not taken: larger or slower than allowed, or without a key."""
-
-    def __init__(self, status: int, code: str, message: str) -> None:
-        super().__init__(message)
-        self.status, self.code, self.message = status, code, message
 
 
 def error_body(code: str, message: str, where: str | None = None) -> dict[str, Any]:
@@ -71,7 +64,7 @@ class Edge:
             if scope["method"] in ("POST", "PUT", "PATCH"):
                 receive = await self._whole(scope, receive)
             await self._app(scope, receive, sending)
-        except LimitError as problem:
+        except (InvalidError, RefusedError) as problem:
             await _refuse(problem, sending)
         finally:
             taken = time.perf_counter() - started
@@ -87,7 +80,7 @@ class Edge:
         if self._keys and scope["path"].startswith(("/v1", "/metrics")):
             given = next((value for name, value in scope["headers"] if name == b"x-api-key"), b"")
             if self._keys.grant(given.decode("latin-1")) is None:
-                raise LimitError(401, "unauthorized", NO_KEY)
+                raise RefusedError(NO_KEY, code="unauthorized", status=401)
 
     async def _whole(self, scope: Scope, receive: Receive) -> Receive:
         bulk = scope["path"] == "/v1/catalog/bulk"
@@ -95,7 +88,7 @@ class Edge:
         seconds = self._limits.bulk_seconds if bulk else self._limits.body_seconds
         for name, value in scope["headers"]:
             if name == b"content-length" and value.isdigit() and int(value) > most:
-                raise LimitError(413, "too_large", f"the body has {int(value)} bytes; at most {most} are taken")
+                raise _too_large(f"the body has {int(value)} bytes; at most {most} are taken")
         parts: list[bytes] = []
         size = 0
         try:
@@ -107,12 +100,18 @@ class Edge:
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
                     if size > most:
-                        raise LimitError(413, "too_large", f"the body has more than {most} bytes")
+                        raise _too_large(f"the body has more than {most} bytes")
                     if not message.get("more_body"):
                         break
         except TimeoutError:
-            raise LimitError(408, "timeout", f"the body did not arrive within {seconds:g} seconds") from None
+            raise InvalidError(
+                f"the body did not arrive within {seconds:g} seconds", code="timeout", status=408
+            ) from None
         return _replay({"type": "http.request", "body": b"".join(parts), "more_body": False}, receive)
+
+
+def _too_large(message: str) -> InvalidError:
+    return InvalidError(message, code="too_large", status=413)
 
 
 def _replay(first: Message, receive: Receive) -> Receive:
@@ -124,7 +123,7 @@ def _replay(first: Message, receive: Receive) -> Receive:
     return replayed
 
 
-async def _refuse(problem: LimitError, send: Send) -> None:
+async def _refuse(problem: ServiceError, send: Send) -> None:
     body = json.dumps(error_body(problem.code, problem.message), separators=(",", ":")).encode()
     headers = [
         (b"content-type", b"application/json"),

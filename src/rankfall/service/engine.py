@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rankfall.catalog import Catalog
-from rankfall.errors import ProblemError, RankError, RankfallError, StoreError
+from rankfall.errors import ConflictError, NotFoundError, RankError, RankfallError, StoreError
 from rankfall.service.items import applied, packed, unpacked
 from rankfall.service.keeper import Job, Keeper
 from rankfall.service.model import Held, Model, Turn
@@ -36,14 +36,6 @@ SWEEP_EVERY = 1.0
 OVERLAP = 10.0
 """Seconds by which a sweep looks back behind the last one, for lists that were being written at the time."""
 RANK_PATIENCE = 1.0
-
-
-class ConflictError(ProblemError):
-    """What was asked for contradicts what is there."""
-
-
-class MissingError(ProblemError):
-    """What was asked for does not exist."""
 
 
 @dataclass
@@ -366,7 +358,7 @@ class Engine:
     def model(self, name: str) -> Model:
         """The model of this name."""
         if name not in self.models:
-            raise MissingError(f"no model {name!r}; there is: {', '.join(sorted(self.models)) or 'none'}")
+            raise NotFoundError(f"no model {name!r}; there is: {', '.join(sorted(self.models)) or 'none'}")
         return self.models[name]
 
     def key(self, model: Model, user: str | None, segment: str | None) -> str:
@@ -435,7 +427,7 @@ class Engine:
         def write(tx: Transaction) -> float:
             event = tx.events([event_id])[0]
             if event is None or not may(event.model) or event.model not in self.models:
-                raise MissingError("no list with this event_id")
+                raise NotFoundError("no list with this event_id")
             now = self.clock()
             if event.active:
                 return event.expires
@@ -501,7 +493,7 @@ class Engine:
         for snapshot in self.store.snapshots(model.name):
             if snapshot.id == snapshot_id:
                 return snapshot
-        raise MissingError(f"model {model.name!r} has no snapshot {snapshot_id!r}")
+        raise NotFoundError(f"model {model.name!r} has no snapshot {snapshot_id!r}")
 
     def restore(self, model: Model, snapshot: Snapshot) -> Callable[[Transaction], int]:
         """Go back to a snapshot, for all keys."""

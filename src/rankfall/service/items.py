@@ -11,7 +11,7 @@ import numpy as np
 
 from rankfall.catalog import Catalog, Id
 from rankfall.errors import CatalogError
-from rankfall.policies.linear import LARGEST
+from rankfall.policies.linear import LARGEST_GIVEN
 from rankfall.service.schemas import LONGEST_NAME, LONGEST_TITLE, Item, ItemBody, ItemPatch
 from rankfall.stores.packing import pack, unpack
 
@@ -84,8 +84,8 @@ def fitting(items: Catalog, like: Catalog) -> Catalog:
         )
     _check_words(items)
     largest = float(np.abs(items.relevance).max(initial=0.0))
-    if largest > LARGEST:
-        raise CatalogError(f"a relevance feature is {largest:g}; scale features to about 1 (at most {LARGEST:g})")
+    if largest > LARGEST_GIVEN:
+        raise CatalogError(f"a relevance feature is {largest:g}; scale features to about 1 (at most {LARGEST_GIVEN:g})")
     if items.ids and like.ids and type(items.ids[0]) is not type(like.ids[0]):
         raise CatalogError(f"id {items.ids[0]!r} is of another kind than the ids of this catalog ({like.ids[0]!r})")
     if (items.titles is None) == (like.titles is None):

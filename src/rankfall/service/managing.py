@@ -14,9 +14,8 @@ from pydantic import ValidationError
 from starlette.background import BackgroundTask
 
 from rankfall.catalog import Catalog
-from rankfall.errors import CatalogError, RankfallError
-from rankfall.service.edge import LimitError
-from rankfall.service.engine import ConflictError, Engine, MissingError
+from rankfall.errors import CatalogError, ConflictError, InvalidError, NotFoundError, RankfallError, RefusedError
+from rankfall.service.engine import Engine
 from rankfall.service.items import catalog_of, fitting, id_of, item_of, patched, whole_ids
 from rankfall.service.keys import RIGHTS
 from rankfall.service.model import Held, Model
@@ -31,7 +30,7 @@ from rankfall.service.schemas import (
     Settings,
     SnapshotName,
 )
-from rankfall.service.service import RefusedError, Service, service_of
+from rankfall.service.service import Service, service_of
 from rankfall.stores import Snapshot
 
 routes = APIRouter(prefix="/v1")
@@ -43,7 +42,7 @@ def _readable(request: Request) -> tuple[Service, Engine, Catalog]:
     service = service_of(request)
     grant = service.grant(request)
     if not any(right in grant.rights for right in RIGHTS):
-        raise RefusedError(403, "this key has no rights")
+        raise RefusedError("this key has no rights")
     return service, service.running, _catalog(service.running)
 
 
@@ -55,7 +54,7 @@ def _writable(request: Request) -> tuple[Service, Engine, Catalog]:
 
 def _catalog(engine: Engine) -> Catalog:
     if engine.catalog is None:
-        raise MissingError("there is no catalog yet; start with --catalog")
+        raise NotFoundError("there is no catalog yet; start with --catalog")
     return engine.catalog
 
 
@@ -88,7 +87,7 @@ async def items(
     if after is not None:
         row = catalog.row(id_of(after, catalog))
         if row is None:
-            raise MissingError(f"cursor {after!r} names an item that is no longer there; start again")
+            raise NotFoundError(f"cursor {after!r} names an item that is no longer there; start again")
         start = row + 1
     end = min(start + limit, len(catalog))
     found = [item_of(catalog, row).model_dump(exclude_none=True) for row in range(start, end)]
@@ -112,9 +111,9 @@ def _row(catalog: Catalog, item: str) -> int:
     try:
         row = catalog.row(id_of(item, catalog))
     except CatalogError as problem:
-        raise MissingError(str(problem)) from None
+        raise NotFoundError(str(problem)) from None
     if row is None:
-        raise MissingError(f"no item with id {item!r} in this catalog of {len(catalog)} items")
+        raise NotFoundError(f"no item with id {item!r} in this catalog of {len(catalog)} items")
     return row
 
 
@@ -179,7 +178,9 @@ async def bulk(request: Request) -> dict[str, Any]:
     elif kind == "application/vnd.apache.parquet":
         given, gone = await asyncio.to_thread(_parquet, body, catalog), []
     else:
-        raise LimitError(415, "unsupported", "send application/x-ndjson or application/vnd.apache.parquet")
+        raise InvalidError(
+            "send application/x-ndjson or application/vnd.apache.parquet", code="unsupported", status=415
+        )
     _check_some_stay(catalog, gone, given)
     created = sum(item not in catalog for item in given.ids)
     version = await engine.do(engine.put_catalog(given if len(given) else None, gone))
@@ -195,9 +196,10 @@ def _lines(body: bytes, catalog: Catalog) -> tuple[Catalog, list[Any]]:
         try:
             fields = json.loads(line)
             if isinstance(fields, dict) and fields.get("delete") is True:
-                gone.append(fields["id"])
-                if type(fields["id"]) not in (int, str) or fields["id"] not in catalog:
-                    raise ValueError(f"no item with id {fields['id']!r} to delete")
+                if type(fields["id"]) not in (int, str):
+                    raise ValueError(f"id {fields['id']!r} is neither text nor a whole number")
+                if fields["id"] in catalog:  # gone already is as good: a retry must not fail
+                    gone.append(fields["id"])
                 continue
             item = Item.model_validate(fields)
         except ValidationError as problem:
@@ -311,7 +313,7 @@ def _weights(held: Held) -> list[dict[str, Any]]:
 async def history(
     model: ModelName, request: Request, hours: Annotated[float, Query(gt=0, le=720)] = 3.0
 ) -> dict[str, Any]:
-    """Answers and clicks for each arm: by the minute up to six hours, by the hour beyond."""
+    """Answers and clicks for each arm: every ten seconds up to half an hour, every minute up to six, then hourly."""
     service = service_of(request)
     if not service.grant(request).may("admin", model):
         service.need(request, "rank", model)

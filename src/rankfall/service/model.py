@@ -13,7 +13,7 @@ import numpy as np
 
 from rankfall.catalog import Catalog
 from rankfall.model import Discount, Forgetting, Ridge, Window
-from rankfall.policies import POLICIES, LinearPolicy
+from rankfall.policies import POLICIES, LinearPolicy, Ranking
 from rankfall.service.schemas import Discounting, Settings
 from rankfall.service.tally import Tally
 from rankfall.stores import Checkpoint, Entry, Position, Store
@@ -28,6 +28,14 @@ class Held:
     position: Position
     revision: int
     unsaved: int = 0
+    last: tuple[int, int, int, Ranking] | None = None  # updates, revision, k, and what they gave
+
+    def rank(self, k: int) -> Ranking:
+        """The best of all items. The same until something is learned, so it is kept."""
+        asked = (self.policy.n_updates, self.revision, k)
+        if self.last is None or self.last[:3] != asked:
+            self.last = (*asked, self.policy.rank(k))
+        return self.last[3]
 
     def learn(self, entry: Entry) -> None:
         """Take in one answer."""

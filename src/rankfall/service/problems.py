@@ -7,10 +7,8 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from rankfall.errors import RankfallError, StoreError
+from rankfall.errors import InvalidError, RankfallError, ServiceError, StoreError, UnavailableError
 from rankfall.service.edge import error_body
-from rankfall.service.engine import ConflictError, MissingError
-from rankfall.service.service import RefusedError
 
 _CODES = {
     400: "bad_request",
@@ -27,41 +25,41 @@ _CODES = {
 }
 
 
-def problem_of(problem: RankfallError) -> tuple[int, str, str]:
-    """Status, code and message of an error."""
-    status = 422
-    if isinstance(problem, RefusedError):
-        status = problem.status
-    elif isinstance(problem, MissingError):
-        status = 404
-    elif isinstance(problem, ConflictError):
-        status = 409
-    elif isinstance(problem, StoreError):
-        return 503, "unavailable", "the store cannot be reached or written; try again"
-    return status, _CODES[status], str(problem)
+def problem_of(problem: RankfallError) -> ServiceError:
+    """An error as the interface has it."""
+    if isinstance(problem, ServiceError):
+        return problem
+    if isinstance(problem, StoreError):
+        return UnavailableError("the store cannot be reached or written; try again", status=503)
+    return InvalidError(str(problem))
 
 
-def _response(status: int, message: str, where: str | None = None) -> JSONResponse:
-    headers = {"Retry-After": "1"} if status == 503 else None
+def response_of(problem: Exception) -> JSONResponse:
+    """What the caller gets for an error that is expected; raises it again if it is not."""
+    headers: dict[str, str] = {}
+    where = None
+    if isinstance(problem, RankfallError):
+        seen = problem_of(problem)
+        status, message = seen.status or 422, seen.message
+    elif isinstance(problem, RequestValidationError):
+        first = problem.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        status, message = 400 if first["type"] == "json_invalid" else 422, f"{where}: {first['msg']}"
+    elif isinstance(problem, HTTPException):
+        status, message = problem.status_code, str(problem.detail)
+        headers |= problem.headers or {}
+    else:
+        raise problem
+    if status == 503:
+        headers["Retry-After"] = "1"
     return JSONResponse(error_body(_CODES.get(status, "bad_request"), message, where), status, headers)
 
 
 def install(app: FastAPI) -> None:
     """Have the app answer errors in one form."""
 
-    @app.exception_handler(RankfallError)
-    async def ours(_request: Request, problem: RankfallError) -> JSONResponse:
-        status, _, message = problem_of(problem)
-        return _response(status, message)
+    async def answer(_request: Request, problem: Exception) -> JSONResponse:
+        return response_of(problem)
 
-    @app.exception_handler(RequestValidationError)
-    async def invalid(_request: Request, problem: RequestValidationError) -> JSONResponse:
-        first = problem.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        return _response(400 if first["type"] == "json_invalid" else 422, f"{where}: {first['msg']}", where)
-
-    @app.exception_handler(HTTPException)
-    async def http(_request: Request, problem: HTTPException) -> JSONResponse:
-        response = _response(problem.status_code, str(problem.detail))
-        response.headers.update(problem.headers or {})
-        return response
+    for kind in (RankfallError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, answer)

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+from pydantic_core import to_json
 
 from rankfall.arrays import IntArray
 from rankfall.catalog import Catalog, Id
@@ -105,14 +106,18 @@ class Request:
             raise RankError("nothing may be shown: no item of the baseline is among the candidates")
         return np.array(rows, dtype=np.int64)
 
-    def learned(self, model: Model, policy: LinearPolicy) -> Shown:
+    def learned(self, model: Model, held: Held) -> Shown:
         """The list of the policy, with pinned items in their places; now and then one drawn at random."""
+        policy = held.policy
         fixed = {}
         for pin in model.settings.pinned:
             row = self.catalog.row(pin.id)
             if row is not None and pin.position <= self.k and row not in (self.exclude or ()):
                 fixed[pin.position - 1] = row
-        ranking = policy.rank(self.k, candidates=self.candidates, exclude=self.exclude, fixed=fixed or None)
+        if self.candidates is None and not self.exclude and not fixed and policy.catalog is self.catalog:
+            ranking = held.rank(self.k)
+        else:
+            ranking = policy.rank(self.k, candidates=self.candidates, exclude=self.exclude, fixed=fixed or None)
         share = model.settings.randomize
         if not share:
             return Shown(ranking.items, "policy", ranking, 1.0)
@@ -146,7 +151,7 @@ def show(model: Model, held: Held, ask: Ask, on_error: Callable[[Exception], Non
         if in_control(model, ask.user):
             return request, Shown(request.baseline(), "control")
         if model.settings.mode == "online":
-            return request, request.learned(model, held.policy)
+            return request, request.learned(model, held)
         rows = request.baseline()
         learns = model.settings.mode == "apprentice"
         return request, Shown(rows, "baseline", given(held.policy, rows) if learns else None)
@@ -180,9 +185,9 @@ def event_of(model: Model, held: Held, ask: Ask, request: Request, shown: Shown,
         learn=shown.ranking is not None,
         propensity=shown.propensity,
         catalog=catalog,
-        covered=int((request.catalog.coverage[shown.rows] > 0).any(axis=0).sum()),
+        covered=int(np.count_nonzero(request.catalog.coverage[shown.rows].max(axis=0, initial=0.0))),
         request=json.dumps(limits) if limits else None,
-        answer=json.dumps(answer, separators=(",", ":")),
+        answer=to_json(answer).decode(),
         features=None if shown.ranking is None else shown.ranking.features.tobytes(),
     )
 

@@ -6,19 +6,11 @@ from dataclasses import dataclass, field
 
 from fastapi import Request
 
-from rankfall.errors import RankfallError
+from rankfall.errors import RefusedError
 from rankfall.service.edge import NO_KEY, Limits
 from rankfall.service.engine import Engine
 from rankfall.service.keys import Grant, Keys
 from rankfall.service.metrics import Metrics
-
-
-class RefusedError(RankfallError):
-    """A caller without a key (401), or without the right (403)."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 @dataclass
@@ -38,24 +30,32 @@ class Service:
 
     def grant(self, request: Request) -> Grant:
         """What this caller may do; raises for a wrong key."""
-        grant = self.keys.grant(request.headers.get("x-api-key"))
+        return self.grant_of(request.headers.get("x-api-key"))
+
+    def grant_of(self, key: str | None) -> Grant:
+        """What the holder of a key may do; raises for a wrong one."""
+        grant = self.keys.grant(key)
         if grant is None:
-            raise RefusedError(401, NO_KEY)
+            raise RefusedError(NO_KEY, code="unauthorized", status=401)
         return grant
 
     def need(self, request: Request, right: str, model: str) -> Grant:
         """The caller's grant, if it has this right on this model. Without it nothing is told."""
-        grant = self.grant(request)
-        if not grant.may(right, model):
-            raise RefusedError(403, f"this key does not have the right {right!r} on model {model!r}")
-        return grant
+        return allowed(self.grant(request), right, model)
 
     def need_everywhere(self, request: Request, right: str = "admin") -> Grant:
         """The caller's grant, if it has this right on all models."""
         grant = self.grant(request)
         if not grant.everywhere(right):
-            raise RefusedError(403, f"this key does not have the right {right!r} on all models")
+            raise RefusedError(f"this key does not have the right {right!r} on all models")
         return grant
+
+
+def allowed(grant: Grant, right: str, model: str) -> Grant:
+    """The grant, if it has this right on this model; raises if not."""
+    if not grant.may(right, model):
+        raise RefusedError(f"this key does not have the right {right!r} on model {model!r}")
+    return grant
 
 
 def service_of(request: Request) -> Service:

@@ -7,11 +7,12 @@ import json
 from typing import Any, get_args
 
 from fastapi import APIRouter, Request, Response
+from fastapi.exceptions import RequestValidationError
 
-from rankfall.errors import RankfallError, StoreError
+from rankfall.errors import NotFoundError, RankfallError, StoreError
 from rankfall.service.bodies import read, takes
 from rankfall.service.edge import error_body
-from rankfall.service.engine import Fed, MissingError
+from rankfall.service.engine import Fed
 from rankfall.service.problems import problem_of
 from rankfall.service.ranking import Request as Wanted
 from rankfall.service.ranking import Shown, answer_of, iso
@@ -28,10 +29,11 @@ from rankfall.service.schemas import (
     Receipt,
     Result,
 )
-from rankfall.service.service import Service, service_of
+from rankfall.service.service import Service, allowed, service_of
 from rankfall.stores import Event
 
 routes = APIRouter(prefix="/v1")
+RANK, FEEDBACK = "/v1/models/{model}/rank", "/v1/feedback"
 
 _ACCEPTED = json.dumps({**dict.fromkeys(get_args(Result), 0), "accepted": 1, "problems": []})
 
@@ -68,8 +70,14 @@ async def _rank(service: Service, name: str, ask: Ask) -> str:
     return event.answer
 
 
+async def rank_from(service: Service, key: str | None, model: str, body: bytes) -> str:
+    """The answer to a rank request, from its parts."""
+    allowed(service.grant_of(key), "rank", model)
+    return await _rank(service, model, read(Ask, body))
+
+
 @routes.post(
-    "/models/{model}/rank",
+    RANK.removeprefix("/v1"),
     response_model=Answer,
     summary="Rank items for a caller",
     tags=["rank"],
@@ -77,10 +85,8 @@ async def _rank(service: Service, name: str, ask: Ask) -> str:
 )
 async def rank(request: Request) -> Response:
     """A list, best first. It is stored with its features before it is answered, so that feedback can come any time."""
-    service = service_of(request)
-    model = request.path_params["model"]
-    service.need(request, "rank", model)
-    return _json(await _rank(service, model, read(Ask, await request.body())))
+    key, body = request.headers.get("x-api-key"), await request.body()
+    return _json(await rank_from(service_of(request), key, request.path_params["model"], body))
 
 
 @routes.post(
@@ -100,8 +106,8 @@ async def rank_many(many: AskMany, request: Request) -> Response:
             service.need(request, "rank", ask.model)
             return await _rank(service, ask.model, Ask(**ask.model_dump(exclude={"model"})))
         except RankfallError as problem:
-            _, code, message = problem_of(problem)
-            return json.dumps(error_body(code, message))
+            seen = problem_of(problem)
+            return json.dumps(error_body(seen.code, seen.message))
 
     del grant  # a wrong key has been refused
     answers = await asyncio.gather(*(one(ask) for ask in many.requests))
@@ -113,8 +119,37 @@ def _check_batch(service: Service, size: int) -> None:
         raise RankfallError(f"a batch of {size}; at most {service.limits.batch} are taken at once")
 
 
+def _several(body: bytes) -> list[Feedback]:
+    if b'"feedback"' not in body:
+        return [read(Feedback, body)]
+    try:
+        return read(FeedbackMany, body).feedback
+    except RequestValidationError as problem:  # the word may also be an id
+        if all(error["type"] != "missing" or error["loc"] != ("body", "feedback") for error in problem.errors()):
+            raise
+    return [read(Feedback, body)]
+
+
+async def feedback_from(service: Service, key: str | None, body: bytes) -> str:
+    """The answer to a feedback request, from its parts."""
+    grant = service.grant_of(key)
+    several = _several(body)
+    _check_batch(service, len(several))
+    results = await service.running.feed(several, lambda model: grant.may("feedback", model))
+    _count(service, results)
+    if len(results) == 1 and results[0].result == "accepted":
+        return _ACCEPTED
+    counts = dict.fromkeys(get_args(Result), 0)
+    problems = []
+    for i, (one, fed) in enumerate(zip(several, results, strict=True)):
+        counts[fed.result] += 1
+        if fed.result != "accepted":
+            problems.append(Problem(index=i, event_id=one.event_id, result=fed.result, reason=fed.reason).model_dump())
+    return json.dumps({**counts, "problems": problems})
+
+
 @routes.post(
-    "/feedback",
+    FEEDBACK.removeprefix("/v1"),
     response_model=Receipt,
     summary="Say what was clicked",
     tags=["feedback"],
@@ -122,22 +157,8 @@ def _check_batch(service: Service, size: int) -> None:
 )
 async def feedback(request: Request) -> Response:
     """Counts of what became of the feedback. What is accepted is stored for good, and learned once."""
-    service = service_of(request)
-    grant = service.grant(request)
-    body = await request.body()
-    several = read(FeedbackMany, body).feedback if b'"feedback"' in body else [read(Feedback, body)]
-    _check_batch(service, len(several))
-    results = await service.running.feed(several, lambda model: grant.may("feedback", model))
-    _count(service, results)
-    if len(results) == 1 and results[0].result == "accepted":
-        return _json(_ACCEPTED)
-    counts = dict.fromkeys(get_args(Result), 0)
-    problems = []
-    for i, (one, fed) in enumerate(zip(several, results, strict=True)):
-        counts[fed.result] += 1
-        if fed.result != "accepted":
-            problems.append(Problem(index=i, event_id=one.event_id, result=fed.result, reason=fed.reason).model_dump())
-    return _json(json.dumps({**counts, "problems": problems}))
+    key, body = request.headers.get("x-api-key"), await request.body()
+    return _json(await feedback_from(service_of(request), key, body))
 
 
 def _count(service: Service, results: list[Fed]) -> None:
@@ -168,7 +189,7 @@ async def event(event_id: Name, request: Request) -> Response:
     store = service.running.store
     found = await asyncio.to_thread(store.event, event_id)
     if found is None or not grant.may("admin", found.model):
-        raise MissingError("no list with this event_id")
+        raise NotFoundError("no list with this event_id")
     answer = await asyncio.to_thread(store.answer_of, event_id)
     feedback = None
     if answer is not None:

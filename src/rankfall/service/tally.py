@@ -7,7 +7,8 @@ from typing import Any
 from rankfall.stores import Entry
 
 MINUTE, HOUR = 60, 3600
-_KEEP = {MINUTE: 6 * HOUR, HOUR: 30 * 24 * HOUR}
+_KEEP = {10: HOUR // 2, MINUTE: 6 * HOUR, HOUR: 30 * 24 * HOUR}
+"""Width of buckets, and for how long they are kept, in seconds."""
 
 
 class Tally:
@@ -41,7 +42,7 @@ class Tally:
 
     def history(self, hours: float, now: float) -> tuple[int, list[tuple[int, dict[str, list[int]]]]]:
         """Width in seconds and the buckets of the last hours, oldest first: arm -> answered, clicked, topics."""
-        width = MINUTE if hours * HOUR <= _KEEP[MINUTE] else HOUR
+        width = next((width for width, keep in _KEEP.items() if hours * HOUR <= keep), HOUR)
         cells = sorted(self._buckets[width].items())
         return width, [(start, arms) for start, arms in cells if start >= now - hours * HOUR]
 

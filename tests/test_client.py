@@ -1,0 +1,779 @@
+"""Both clients against a real server that behaves badly on request."""
+
+import asyncio
+import inspect
+import json
+import logging
+import pickle
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import JSONResponse, PlainTextResponse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankfall.client import (
+    AsyncClient,
+    Client,
+    ConflictError,
+    FeedbackResult,
+    InvalidError,
+    NotFoundError,
+    RankedList,
+    RefusedError,
+    ServiceError,
+    UnavailableError,
+)
+from rankfall.client.exchange import Call, Exchange, Patience
+from rankfall.errors import FileError
+
+KEY = "s3cr3t-key"
+
+
+class Service:
+    """A small Rankfall service, and a list of what shall go wrong with the next requests."""
+
+    def __init__(self) -> None:
+        self.reset()
+        self.app = FastAPI(openapi_url=None)
+        self._routes(self.app)
+
+    def reset(self) -> None:
+        self.trouble: deque[str] = deque()
+        self.seen: list[tuple[str, str, bytes]] = []  # requests, as they arrived
+        self.headers: list[dict[str, str]] = []
+        self.answers: dict[str, dict[str, Any]] = {}  # by request_id
+        self.learned: dict[str, Any] = {}  # clicks by event
+        self.items: dict[str, dict[str, Any]] = {}
+        self.snapshots: list[str] = []
+        self.fallback = False
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        trouble = self.trouble.popleft() if self.trouble else "none"
+        self.headers.append({name.decode(): value.decode() for name, value in scope["headers"]})
+        body = b""
+        while (message := await receive())["type"] == "http.request":
+            body += message["body"]
+            if not message["more_body"]:
+                break
+        self.seen.append((scope["method"], scope["raw_path"].decode(), body))
+
+        async def replay() -> dict[str, Any]:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def nowhere(message: Any) -> None:
+            pass
+
+        if trouble in ("lost", "slow", "gateway"):  # the work is done, the answer does not arrive
+            await self.app(scope, replay, nowhere)
+        if trouble in ("lost", "dropped"):
+            receive.__self__.transport.abort()
+            await receive()
+        elif trouble == "slow":
+            while (await receive())["type"] != "http.disconnect":
+                pass
+        elif trouble == "cut":
+            await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"99")]})
+            await send({"type": "http.response.body", "body": b'{"event', "more_body": True})
+            receive.__self__.transport.close()
+            await receive()
+        else:
+            answer = ANSWERS.get(trouble, self.app)
+            await answer(scope, replay, send)
+
+    def _routes(self, app: FastAPI) -> None:
+        def rank_one(asked: dict[str, Any], model: str) -> dict[str, Any]:
+            if model == "nowhere":
+                return error("not_found", "no model 'nowhere'; there is: default")
+            known = self.answers.get(asked["request_id"])
+            if known is None:
+                ids = asked.get("candidates") or ["a", "b/ü", "c"]
+                known = {
+                    "event_id": None if self.fallback else f"event-{len(self.answers)}",
+                    "model": model,
+                    "items": [{"id": x, "position": n, "score": None} for n, x in enumerate(ids, 1)][: asked.get("k")],
+                    "model_version": 1,
+                    "policy": "CascadeHybrid",
+                    "mode": "online",
+                    "arm": "fallback" if self.fallback else "policy",
+                    "expires_at": "2026-11-15T22:30:00.123456Z",
+                    "unknown": [],
+                }
+                if asked.get("explain"):
+                    known["items"][0] |= {"title": "A", "relevance": 0.1, "coverage": {"t": 0.5}, "bonus": 0.2}
+                self.answers[asked["request_id"]] = known
+            return known
+
+        @app.post("/v1/models/{model}/rank")
+        async def rank(model: str, request: Request) -> Response:
+            answer = rank_one(await request.json(), model)
+            return JSONResponse(answer, 404 if "error" in answer else 200)
+
+        @app.post("/v1/rank")
+        async def rank_many(request: Request) -> Any:
+            return {"results": [rank_one(each, each["model"]) for each in (await request.json())["requests"]]}
+
+        @app.post("/v1/feedback")
+        async def feedback(request: Request) -> Any:
+            counts = dict.fromkeys(["accepted", "duplicate", "late", "unknown", "rejected"], 0)
+            problems = []
+            for index, each in enumerate((await request.json())["feedback"]):
+                event = each["event_id"]
+                known = event.startswith("event-")
+                result = "unknown" if not known else "duplicate" if event in self.learned else "accepted"
+                counts[result] += 1
+                if result == "accepted":
+                    self.learned[event] = each["clicked"]
+                else:
+                    problems.append({"index": index, "event_id": event, "result": result, "reason": "so it is"})
+            return {**counts, "problems": problems}
+
+        @app.post("/v1/events/{event}/activate")
+        async def activate(event: str) -> Any:
+            return {"event_id": event, "active": True, "expires_at": "2026-11-15T23:00:00Z"}
+
+        @app.get("/v1/catalog/items")
+        async def page(limit: int, after: int = 0) -> Any:
+            end = after + limit
+            return {"items": [{"id": n} for n in range(after, min(end, 5))], "next": str(end) if end < 5 else None}
+
+        @app.api_route("/v1/catalog/items/{name:path}", methods=["GET", "PUT", "PATCH", "DELETE"])
+        async def item(name: str, request: Request) -> Any:
+            if request.method == "PUT":
+                self.items[name] = await request.json()
+                return {"id": name, "created": True, "version": 2}
+            if name not in self.items:
+                return JSONResponse(error("not_found", f"no item {name!r}"), 404)
+            if request.method == "DELETE":
+                del self.items[name]
+                return {"id": name, "version": 3}
+            if request.method == "PATCH":
+                self.items[name] |= await request.json()
+                return {"id": name, "created": False, "version": 4}
+            return {"id": name, **self.items[name]}
+
+        @app.post("/v1/catalog/bulk")
+        async def bulk(request: Request) -> Any:
+            lines = (await request.body()).splitlines()
+            return {"put": len(lines), "created": 0, "deleted": 0, "version": 5}
+
+        @app.post("/v1/models/{model}/snapshots")
+        async def make_snapshot(model: str) -> Any:
+            self.snapshots.append(model)
+            return JSONResponse({"id": "s1", "name": None, "version": 1, "created_at": "2026-11-15T23:00:00Z"}, 201)
+
+        @app.get("/v1/models/{model}/snapshots/s1/download")
+        async def download(model: str) -> Any:
+            return Response(b"\x00learned", media_type="application/octet-stream")
+
+        @app.get("/health/ready")
+        async def ready() -> Any:
+            return {"status": "ready"}
+
+        @app.get("/metrics")
+        async def metrics() -> Any:
+            return PlainTextResponse("rankfall_pending_events 3\n")
+
+        @app.api_route("/{rest:path}", methods=["GET", "PUT", "POST", "PATCH", "DELETE"])
+        async def everything_else(rest: str) -> Any:
+            return {"version": 9, "models": [{"name": "default"}], "snapshots": [], "path": rest}
+
+
+def error(code: str, message: str, **more: str) -> dict[str, Any]:
+    return {"error": {"code": code, "message": message, **more}}
+
+
+ANSWERS: dict[str, Any] = {
+    "busy": JSONResponse(error("unavailable", "one moment"), 503, {"Retry-After": "0"}),
+    "away": JSONResponse(error("unavailable", "back in an hour"), 503, {"Retry-After": "3600"}),
+    "many": JSONResponse(error("too_many", "slower"), 429),
+    "gateway": PlainTextResponse("<html>Bad Gateway", 502),
+    "garbage": Response(b"{]", media_type="application/json"),
+    "list": JSONResponse([1, 2]),
+    "broken": PlainTextResponse("Internal Server Error", 500),
+    "moved": PlainTextResponse("", 307, {"Location": "http://elsewhere.invalid/"}),
+    "400": JSONResponse(error("bad_request", "not JSON"), 400),
+    "401": JSONResponse(error("unauthorized", f"no such key: {KEY}"), 401),
+    "403": JSONResponse(error("forbidden", "this key may not rank"), 403),
+    "404": JSONResponse(error("not_found", "no model"), 404),
+    "408": JSONResponse(error("timeout", "too slow"), 408),
+    "409": JSONResponse(error("conflict", "another body"), 409),
+    "413": JSONResponse(error("too_large", "too many"), 413),
+    "422": JSONResponse(error("invalid", "k must be at least 1", where="body.k"), 422),
+}
+
+
+@contextmanager
+def serving(app: Any, sock: socket.socket) -> Iterator[None]:
+    config = uvicorn.Config(app, log_config=None, lifespan="off", ws="none", http="h11", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]})
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive()
+            time.sleep(0.005)
+        yield
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def bound() -> socket.socket:
+    """A socket nobody listens on yet: connecting is refused, and nobody else can take the port."""
+    sock = socket.socket(proto=socket.IPPROTO_TCP)  # said outright, or asyncio leaves Nagle's delays on
+    sock.bind(("127.0.0.1", 0))
+    return sock
+
+
+def address(sock: socket.socket) -> str:
+    return f"http://127.0.0.1:{sock.getsockname()[1]}"
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[tuple[Service, str]]:
+    service = Service()
+    with bound() as sock, serving(service, sock):
+        yield service, address(sock)
+
+
+@pytest.fixture
+def service(running: tuple[Service, str]) -> Service:
+    running[0].reset()
+    return running[0]
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """No waiting between attempts; the longest pauses they would have had."""
+    longest: list[float] = []
+    monkeypatch.setattr("rankfall.client.exchange.uniform", lambda _, high: longest.append(high) or 0.0)
+    return longest
+
+
+class Awaited:
+    """An `AsyncClient` that can be used like a `Client`."""
+
+    def __init__(self, runner: asyncio.Runner, client: AsyncClient) -> None:
+        self._runner, self._client = runner, client
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            result = getattr(self._client, name)(*args, **kwargs)
+            return self._each(result) if inspect.isasyncgen(result) else self._runner.run(result)
+
+        return call
+
+    def _each(self, results: Any) -> Iterator[Any]:
+        async def following() -> Any:
+            return await anext(results, None)
+
+        while (result := self._runner.run(following())) is not None:
+            yield result
+
+    def __repr__(self) -> str:
+        return repr(self._client)
+
+
+Connect = Callable[..., Any]
+
+
+@pytest.fixture(scope="module", params=["sync", "async"])
+def connect(request: pytest.FixtureRequest, running: tuple[Service, str]) -> Iterator[Connect]:
+    """Makes clients of one kind. They share connections, since it takes long to read the certificates for each."""
+    if request.param == "sync":
+        with httpx.Client() as http:
+            yield lambda url=running[1], **options: Client(url, http=http, **options)
+    else:
+        with asyncio.Runner() as runner:
+            http_async = httpx.AsyncClient()
+            yield lambda url=running[1], **options: Awaited(runner, AsyncClient(url, http=http_async, **options))
+            runner.run(http_async.aclose())
+
+
+@pytest.fixture
+def client(connect: Connect, service: Service) -> Any:
+    return connect(api_key=KEY)
+
+
+# Ranking
+
+
+def test_a_list_and_its_feedback(client: Any, service: Service) -> None:
+    ranked = client.rank(user="ann", k=2, explain=True, exclude=iter(["x"]))
+    assert isinstance(ranked, RankedList)
+    assert ranked.ids == ("a", "b/ü")
+    assert ranked.items[0].title == "A"
+    assert ranked.items[0].coverage == {"t": 0.5}
+    assert ranked.items[1].bonus is None
+    assert ranked.expires_at is not None
+    assert ranked.expires_at.utcoffset() is not None
+    assert client.feedback(ranked, clicked="b/ü") == FeedbackResult(accepted=1)
+    assert service.learned == {ranked.event_id: {"id": "b/ü"}}
+    again = client.feedback(ranked.event_id, position=1)
+    assert (again.duplicate, again.accepted, again.assumed, again.ok) == (1, 0, 0, False)
+    assert again.problems[0].result == "duplicate"
+    assert service.headers[0]["x-api-key"] == KEY
+    assert json.loads(service.seen[0][2])["exclude"] == ["x"]
+
+
+def test_every_call_has_its_own_request_id(client: Any, service: Service) -> None:
+    assert client.rank().event_id != client.rank().event_id
+    assert client.rank(request_id="r").event_id == client.rank(request_id="r").event_id
+
+
+def test_many_lists_at_once(client: Any, service: Service) -> None:
+    first, second, third = client.rank_many([{"user": "ann"}, {"model": "nowhere"}, {"k": 1}])
+    assert first.ids == ("a", "b/ü", "c")
+    assert isinstance(second, NotFoundError)
+    assert (second.code, second.status) == ("not_found", 404)
+    assert third.ids == ("a",)
+    assert client.rank_many([]) == []
+    assert len(service.seen) == 1
+    with pytest.raises(InvalidError, match="unknown: usr; there is: model, user"):
+        client.rank_many([{"usr": "ann"}])
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ({"clicked": "a"}, {"id": "a"}),
+        ({"clicked": 7}, {"id": 7}),
+        ({"clicked": [7, "a"]}, [{"id": 7}, {"id": "a"}]),
+        ({"clicked": None}, None),
+        ({"clicked": []}, []),
+        ({"position": 2}, {"position": 2}),
+        ({"position": (1, 3)}, [{"position": 1}, {"position": 3}]),
+    ],
+)
+def test_clicks_are_sent_so_that_nothing_is_guessed(client: Any, service: Service, given: Any, sent: Any) -> None:
+    client.feedback("event-0", **given)
+    assert service.learned["event-0"] == sent
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"clicked": 1, "position": 1},
+        {"position": None},
+        {"position": "a"},
+        {"clicked": True},
+        {"clicked": {"id": 7}},
+    ],
+)
+def test_clicks_that_make_no_sense_are_not_sent(client: Any, service: Service, given: Any) -> None:
+    with pytest.raises(InvalidError):
+        client.feedback("event-0", **given)
+    assert service.seen == []
+
+
+def test_a_fallback_list_can_be_used_like_any_other(client: Any, service: Service) -> None:
+    service.fallback = True
+    ranked = client.rank(baseline=["a"])
+    assert ranked.event_id is None
+    result = client.feedback(ranked, clicked="a")
+    assert (result.unknown, result.problems[0].result) == (1, "unknown")
+    assert client.activate(ranked) is None
+    assert len(service.seen) == 1
+    mixed = client.feedback_many(
+        [
+            {"event": ranked, "clicked": "a"},
+            {"event": "event-1", "clicked": "a"},
+            {"event": "gone", "position": 1},
+        ]
+    )
+    assert (mixed.accepted, mixed.unknown) == (1, 2)
+    assert [(problem.index, problem.event_id) for problem in mixed.problems] == [(0, None), (2, "gone")]
+
+
+def test_one_id_is_not_a_list_of_letters(client: Any, service: Service) -> None:
+    with pytest.raises(InvalidError, match="exclude is a list of ids, not 'tt1'"):
+        client.rank(exclude="tt1")
+    assert service.seen == []
+
+
+# Trouble
+
+
+@pytest.mark.parametrize("trouble", ["lost", "dropped", "cut", "busy", "many", "gateway", "slow"])
+def test_a_retry_gets_the_same_list(connect: Connect, service: Service, trouble: str) -> None:
+    service.trouble.append(trouble)
+    ranked = connect(timeout=1.0 if trouble == "slow" else 10).rank(user="ann")
+    assert ranked.event_id == "event-0"
+    assert len(service.answers) == 1
+    assert len(service.seen) == 2
+    assert service.seen[0] == service.seen[1]
+
+
+@pytest.mark.parametrize("trouble", ["lost", "gateway", "slow"])
+def test_our_own_duplicate_is_accepted_and_says_so(connect: Connect, service: Service, trouble: str) -> None:
+    service.trouble.append(trouble)
+    result = connect(timeout=1.0 if trouble == "slow" else 10).feedback("event-0", clicked="a")
+    assert result == FeedbackResult(accepted=1, assumed=1)
+    assert result.ok
+
+
+@pytest.mark.parametrize("trouble", ["busy", "many"])
+def test_a_duplicate_is_not_ours_if_the_first_attempt_was_turned_away(
+    client: Any, service: Service, trouble: str
+) -> None:
+    service.learned["event-0"] = None
+    service.trouble.append(trouble)
+    assert client.feedback("event-0", clicked="a").duplicate == 1
+
+
+def test_a_dropped_attempt_that_did_nothing_is_simply_accepted(client: Any, service: Service) -> None:
+    service.trouble.append("dropped")
+    assert client.feedback("event-0", clicked="a") == FeedbackResult(accepted=1)
+
+
+def test_what_the_caller_gave_twice_stays_a_duplicate(client: Any, service: Service) -> None:
+    service.trouble.append("lost")
+    twice = [{"event": "event-0", "clicked": "a"}, {"event": "event-0", "clicked": "b"}]
+    result = client.feedback_many(twice)
+    assert (result.accepted, result.assumed, result.duplicate) == (1, 1, 1)
+    assert [problem.index for problem in result.problems] == [1]
+
+
+def test_an_item_deleted_by_a_lost_attempt_is_deleted(client: Any, service: Service) -> None:
+    client.put_item("x", coverage={}, relevance=[])
+    service.trouble.append("lost")
+    assert client.delete_item("x") == {"id": "x", "version": None}
+    with pytest.raises(NotFoundError, match="no item 'x'"):
+        client.delete_item("x")
+
+
+@pytest.mark.parametrize("trouble", ["lost", "dropped", "busy", "gateway", "slow"])
+@pytest.mark.parametrize("name", ["make_snapshot", "reset_model", "restore_snapshot"])
+def test_what_must_not_happen_twice_is_not_repeated(
+    connect: Connect, service: Service, name: str, trouble: str
+) -> None:
+    service.trouble.append(trouble)
+    client = connect(timeout=0.5 if trouble == "slow" else 10)
+    with pytest.raises(UnavailableError):
+        getattr(client, name)(*["default", "s1"][: 1 + (name == "restore_snapshot")])
+    assert len(service.seen) == 1
+
+
+def test_what_never_left_is_sent_again(connect: Connect, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bound() as sock, ExitStack() as stack:
+
+        def start(low: float, high: float) -> float:  # called when the client decides to try again
+            stack.enter_context(serving(service, sock))
+            return 0.0
+
+        monkeypatch.setattr("rankfall.client.exchange.uniform", start)
+        assert connect(address(sock)).make_snapshot()["id"] == "s1"
+        assert service.snapshots == ["default"]
+
+
+def test_nobody_there(connect: Connect, hurried: list[float]) -> None:
+    with bound() as sock:
+        client = connect(address(sock), retries=5)
+        assert client.ready() is False
+        assert hurried == []
+        with pytest.raises(UnavailableError, match="was not answered in 6 attempts") as caught:
+            client.rank()
+        assert (caught.value.code, caught.value.status) == ("unavailable", None)
+        assert "carried out" not in str(caught.value)
+        assert hurried == [0.1, 0.2, 0.4, 0.8, 1.6]
+
+
+def test_a_lost_answer_leaves_doubt_and_the_error_says_so(connect: Connect, service: Service) -> None:
+    service.trouble.append("lost")
+    with pytest.raises(UnavailableError, match=r"in 1 attempt: .*; it may have been carried out"):
+        connect(retries=0).rank()
+
+
+def test_attempts_end(client: Any, service: Service) -> None:
+    service.trouble.extend(["busy", "lost", "gateway", "many", "busy"])
+    with pytest.raises(UnavailableError, match="slower"):
+        client.rank()
+    assert len(service.seen) == 4
+
+
+def test_a_wait_beyond_the_deadline_is_not_begun(client: Any, service: Service) -> None:
+    service.trouble.append("away")
+    with pytest.raises(UnavailableError, match="back in an hour"):
+        client.rank()
+    assert len(service.seen) == 1
+
+
+@pytest.mark.parametrize("trouble", ["busy", "many", "gateway", "dropped"])
+def test_not_ready(client: Any, service: Service, trouble: str) -> None:
+    assert client.ready() is True
+    service.trouble.append(trouble)
+    assert client.ready() is False
+    assert len(service.seen) == 2
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("trouble", "kind", "code"),
+    [
+        ("400", InvalidError, "bad_request"),
+        ("401", RefusedError, "unauthorized"),
+        ("403", RefusedError, "forbidden"),
+        ("404", NotFoundError, "not_found"),
+        ("408", UnavailableError, "timeout"),
+        ("409", ConflictError, "conflict"),
+        ("413", InvalidError, "too_large"),
+        ("422", InvalidError, "invalid"),
+        ("broken", ServiceError, "bad_answer"),
+        ("moved", ServiceError, "bad_answer"),
+        ("garbage", ServiceError, "bad_answer"),
+        ("list", ServiceError, "bad_answer"),
+    ],
+)
+def test_errors_are_told_apart_and_not_repeated(
+    client: Any, service: Service, trouble: str, kind: type[ServiceError], code: str
+) -> None:
+    service.trouble.append(trouble)
+    with pytest.raises(ServiceError) as caught:
+        client.rank()
+    assert type(caught.value) is kind
+    assert caught.value.code == code
+    assert str(caught.value.status) == trouble or not trouble.isdecimal()
+    assert len(service.seen) == 1
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert (copy.code, copy.status, str(copy)) == (code, caught.value.status, str(caught.value))
+
+
+def test_an_error_names_the_place(client: Any, service: Service) -> None:
+    service.trouble.append("422")
+    with pytest.raises(InvalidError, match=r"^k must be at least 1 \(body.k\)$"):
+        client.rank(k=0)
+
+
+def test_the_key_stays_secret(client: Any, service: Service, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        service.trouble.append("401")
+        with pytest.raises(RefusedError, match=r"no such key: \*\*\*") as caught:
+            client.rank()
+        service.trouble.extend(["dropped"] * 4)
+        with pytest.raises(UnavailableError) as lost:
+            client.rank()
+    assert KEY not in repr(client) + repr(caught.value) + repr(lost.value) + caplog.text
+    assert "Client('http://127.0.0.1:" in repr(client)
+
+
+@pytest.mark.parametrize("key", ["", "two words", "line\n", "ключ"])
+def test_a_key_that_cannot_be_sent_is_refused_without_showing_it(connect: Connect, key: str) -> None:
+    with pytest.raises(InvalidError, match="visible ASCII") as caught:
+        connect(api_key=key)
+    assert not key or key not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["localhost:8321", "ftp://x", "http://", "http://u:p@x", "http://x/?a=b", "http://x:port"]
+)
+def test_addresses_that_lead_nowhere(connect: Connect, url: str) -> None:
+    with pytest.raises(InvalidError, match="address"):
+        connect(url)
+
+
+@pytest.mark.parametrize("options", [{"retries": -1}, {"timeout": 0}, {"deadline": float("nan")}])
+def test_settings_that_make_no_sense(connect: Connect, options: Any) -> None:
+    with pytest.raises(InvalidError, match=next(iter(options))):
+        connect(**options)
+
+
+# Catalog, models, the rest
+
+
+@pytest.mark.parametrize("item", ["a/b", "crème brûlée", "100%", "%2F", "..", ".", "a?b#c", "日本", "x;y", 7])
+def test_ids_in_paths_arrive_as_they_are(client: Any, service: Service, item: str | int) -> None:
+    client.put_item(item, coverage={"t": 1.0}, relevance=[0.5], title="T")
+    assert list(service.items) == [str(item)]
+    assert client.patch_item(item, relevance=[0.25])["version"] == 4
+    assert client.item(item) == {"id": str(item), "title": "T", "coverage": {"t": 1.0}, "relevance": [0.25]}
+    assert client.delete_item(item)["version"] == 3
+    with pytest.raises(NotFoundError):
+        client.item(item)
+
+
+def test_an_empty_id_is_not_a_path(client: Any, service: Service) -> None:
+    for call in (client.delete_item, client.forget_user, client.activate, client.item):
+        with pytest.raises(InvalidError, match="empty"):
+            call("")
+    assert service.seen == []
+
+
+def test_pages_are_turned_when_needed(client: Any, service: Service) -> None:
+    items = client.items(page_size=2)
+    assert service.seen == []
+    assert [next(items)["id"], next(items)["id"]] == [0, 1]
+    assert len(service.seen) == 1
+    assert [item["id"] for item in items] == [2, 3, 4]
+    assert len(service.seen) == 3
+
+
+def test_numpy_is_understood(client: Any, service: Service) -> None:
+    import numpy as np
+
+    client.put_item("x", coverage={"t": np.float32(0.5)}, relevance=np.array([0.5, 1.0]))
+    assert service.items["x"] == {"coverage": {"t": 0.5}, "relevance": [0.5, 1.0]}
+    client.feedback("event-0", clicked=np.int64(7))
+    assert service.learned["event-0"] == {"id": 7}
+    with pytest.raises(InvalidError, match="cannot be sent as JSON"):
+        client.put_item("x", coverage={"t": float("nan")}, relevance=[])
+    with pytest.raises(InvalidError, match="cannot be sent as JSON"):
+        client.put_item("x", coverage={"t": object()}, relevance=[])
+
+
+def test_many_items_as_lines_or_as_a_file(client: Any, service: Service, tmp_path: Path) -> None:
+    items = [{"id": n, "coverage": {"t": 1}, "relevance": []} for n in range(3)]
+    assert client.put_items(iter(items))["put"] == 3
+    assert [json.loads(line) for line in service.seen[0][2].splitlines()] == items
+    assert service.headers[0]["content-type"] == "application/x-ndjson"
+    (tmp_path / "items.parquet").write_bytes(b"PAR1")
+    client.put_catalog(tmp_path / "items.parquet")
+    assert service.seen[1][2] == b"PAR1"
+    assert service.headers[1]["content-type"] == "application/vnd.apache.parquet"
+    with pytest.raises(FileError, match=r"nothing\.parquet"):
+        client.put_catalog(tmp_path / "nothing.parquet")
+
+
+def test_a_snapshot_becomes_a_file_or_nothing(client: Any, service: Service, tmp_path: Path) -> None:
+    target = tmp_path / "model.npz"
+    service.trouble.append("404")
+    with pytest.raises(NotFoundError):
+        client.download_snapshot("default", "s1", target)
+    assert list(tmp_path.iterdir()) == []
+    assert client.download_snapshot("default", "s1", target, user="ann") == target
+    assert service.seen[-1][1] == "/v1/models/default/snapshots/s1/download"
+    assert list(tmp_path.iterdir()) == [target]
+    assert target.read_bytes() == b"\x00learned"
+    with pytest.raises(FileError, match="cannot write"):
+        client.download_snapshot("default", "s1", tmp_path / "no" / "model.npz")
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "options", "method", "path", "sent"),
+    [
+        ("catalog", [], {}, "GET", "/v1/catalog", b""),
+        ("models", [], {}, "GET", "/v1/models", b""),
+        (
+            "create_model",
+            ["m/1"],
+            {"k": 5, "forgetting": None},
+            "PUT",
+            "/v1/models/m%2F1",
+            b'{"k":5,"forgetting":null}',
+        ),
+        ("model", [], {"user": "ann"}, "GET", "/v1/models/default", b""),
+        ("change_model", ["m"], {"gamma": 0.5}, "PATCH", "/v1/models/m", b'{"gamma":0.5}'),
+        ("reset_model", ["m"], {}, "POST", "/v1/models/m/reset", b""),
+        ("history", [], {"hours": 3}, "GET", "/v1/models/default/history", b""),
+        ("snapshots", ["m"], {}, "GET", "/v1/models/m/snapshots", b""),
+        ("make_snapshot", ["m"], {"name": "n"}, "POST", "/v1/models/m/snapshots", b'{"name":"n"}'),
+        ("restore_snapshot", ["m", "s1"], {}, "POST", "/v1/models/m/snapshots/s1/restore", b""),
+        ("activate", ["event-0"], {}, "POST", "/v1/events/event-0/activate", b""),
+        ("event", ["event-0"], {}, "GET", "/v1/events/event-0", b""),
+        ("forget_user", ["ann"], {}, "DELETE", "/v1/users/ann", b""),
+        ("metrics", [], {}, "GET", "/metrics", b""),
+    ],
+)
+def test_what_each_call_sends(
+    client: Any, service: Service, name: str, args: list[Any], options: Any, method: str, path: str, sent: bytes
+) -> None:
+    assert getattr(client, name)(*args, **options) is not None
+    assert service.seen == [(method, path, sent)]
+
+
+# Both clients
+
+
+def test_both_clients_have_the_same_methods() -> None:
+    def surface(kind: type) -> dict[str, list[str]]:
+        methods = {name: value for name, value in vars(kind).items() if not name.startswith("_")}
+        return {name: list(inspect.signature(method).parameters) for name, method in methods.items()}
+
+    assert surface(Client) == surface(AsyncClient)
+    for name in surface(Client):
+        assert getattr(Client, name).__doc__ == getattr(AsyncClient, name).__doc__ is not None
+
+
+def test_connections_are_given_back_but_not_yours(service: Service, running: tuple[Service, str]) -> None:
+    with httpx.Client(headers={"X-Mine": "1"}) as http:
+        with Client(running[1], http=http) as client:
+            client.rank()
+        assert not http.is_closed
+    assert service.headers[0]["x-mine"] == "1"
+    with Client(running[1]) as client:
+        client.rank()
+    assert client._http.is_closed
+
+    async def main() -> None:
+        async with AsyncClient(running[1]) as client:
+            await asyncio.gather(*[client.rank() for _ in range(5)])
+        assert client._http.is_closed
+
+    asyncio.run(main())
+    assert len(service.answers) == 7
+
+
+def test_the_client_is_light() -> None:
+    code = "import rankfall.client, sys; print([name for name in ('numpy', 'polars', 'numba') if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+# Decisions, without a network
+
+
+def response(status: int, **headers: str) -> httpx.Response:
+    return httpx.Response(status, headers={name.replace("_", "-"): value for name, value in headers.items()})
+
+
+def test_the_service_says_how_long_to_wait() -> None:
+    exchange = Exchange(Call("GET", "/", bytes), "http://x", Patience())
+    exchange.request()
+    exchange.take(response(503, retry_after="7"))
+    assert exchange.pause == 7.0
+
+
+OUTCOMES = [200, 400, 429, 502, 503, 504, httpx.ConnectError("refused"), httpx.ReadTimeout("late"), httpx.ReadError("")]
+
+
+@given(st.lists(st.sampled_from(OUTCOMES), min_size=10, max_size=10), st.integers(0, 5), st.booleans())
+def test_attempts_are_bounded_and_safe(outcomes: list[Any], retries: int, repeatable: bool) -> None:
+    call = Call("POST", "/", lambda reply: reply, repeatable=repeatable)
+    exchange = Exchange(call, "http://x", Patience(retries=retries))
+    tried = []
+    try:
+        for outcome in outcomes:
+            if exchange.over:
+                break
+            tried.append(outcome)
+            exchange.request()
+            if isinstance(outcome, int):
+                exchange.take(response(outcome))
+            else:
+                exchange.lost(outcome)
+    except ServiceError:
+        assert tried[-1] != 200
+    else:
+        reached = [outcome for outcome in tried[:-1] if outcome in (502, 504) or not isinstance(outcome, int)]
+        in_doubt = any(not isinstance(outcome, httpx.ConnectError) for outcome in reached)
+        assert exchange.result().repeated == in_doubt
+    assert len(tried) <= retries + 1
+    assert not {200, 400} & {outcome for outcome in tried[:-1] if isinstance(outcome, int)}
+    if not repeatable:
+        assert all(isinstance(outcome, httpx.ConnectError) for outcome in tried[:-1])
