@@ -375,9 +375,10 @@ class Engine:
             self._on_fallback(model.name, type(problem).__name__)
             _log.error("ranking failed; the baseline is shown", exc_info=problem, extra={"model": model.name})
 
-        held = replace(held)  # with one policy throughout, whatever other threads give it meanwhile
-        request, shown = show(model, held, ask, on_error)
-        return event_of(model, held, ask, request, shown, self.catalog_version, self.clock())
+        same = replace(held)  # with one policy throughout, whatever other threads give it meanwhile
+        request, shown = show(model, same, ask, on_error)
+        held.last = same.last
+        return event_of(model, same, ask, request, shown, self.catalog_version, self.clock())
 
     async def rank(self, model: Model, ask: Ask) -> Event:
         """A list for a request, stored; for a retry the list of the first time."""
