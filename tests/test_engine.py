@@ -648,6 +648,22 @@ def test_feedback_uses_the_features_as_shown(engine: Quiet) -> None:
     assert engine.rank_now(k=8).features != event.features
 
 
+def test_lists_name_the_items_they_were_made_from_while_the_catalog_changes(engine: Quiet) -> None:
+    """The catalog may change in the other thread just when a state was taken to make a list from."""
+    make_model(engine)
+    relevance = dict(zip(small_catalog().ids, small_catalog().relevance.tolist(), strict=True))
+    for ask in ({"explain": True}, {"candidates": ["i1", "i5", "i6"]}, {"exclude": ["i7"]}, {"baseline": ["i6", "i5"]}):
+        held = engine.state_now()
+        engine.write(engine.put_catalog(None, ["i0", "i3"]))  # the rows of all that follow change
+        event = engine.make(engine.model("default"), held, _ask(k=3, **ask))
+        assert event.arm == "policy"
+        assert event.features is not None
+        shown = np.frombuffer(event.features).reshape(-1, 4)[:, 2:].tolist()
+        assert shown == [relevance[item] for item in items_of(event)]
+        for item in ("i0", "i3"):
+            engine.put(item, {"x": 0.5}, relevance[item])
+
+
 # The catalog, models and users
 
 
