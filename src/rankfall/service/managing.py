@@ -387,7 +387,11 @@ async def download(
     key = engine.key(found, user, segment)
     with tempfile.NamedTemporaryFile(suffix=".rankfall", delete=False) as file:
         path = Path(file.name)
-    await asyncio.to_thread(engine.save_state, found, key, source.position, path)
+    try:
+        await asyncio.to_thread(engine.save_state, found, key, source.position, path)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
     return FileResponse(
         path,
         media_type="application/octet-stream",
