@@ -683,6 +683,14 @@ def test_models_are_made_once(engine: Quiet) -> None:
     assert not engine.write(engine.create("m", Settings(k=3)))
     with pytest.raises(ConflictError, match="with other settings"):
         engine.write(engine.create("m", Settings(k=4)))
+
+    def twice(tx: Any) -> bool:
+        engine.create("at once", Settings(k=3))(tx)
+        assert not engine.create("at once", Settings(k=3))(tx)
+        return engine.create("at once", Settings(k=4))(tx)
+
+    with pytest.raises(ConflictError, match="with other settings"):
+        engine.write(twice)
     with pytest.raises(NotFoundError, match="no snapshot 's-none'"):
         engine.find_snapshot(engine.model("m"), "s-none")
 

@@ -106,6 +106,8 @@ def test_decisions_come_back_exactly(store: Store) -> None:
         second = tx.append("create", "m", 0.2, '{"a": "\\u0000"}')
         assert tx.has("create", "m")
         assert not tx.has("create", "other")
+        assert tx.first("create", "m") == '{"a": "\\u0000"}'
+        assert tx.first("create", "other") is None
     assert second > first
     entries = store.decisions()
     assert [(e.kind, e.model, e.at, e.body, e.blob) for e in entries] == [

@@ -458,9 +458,10 @@ class Engine:
 
         def write(tx: Transaction) -> bool:
             tx.alone()
-            if tx.has("create", name):
-                model = self.models.get(name)
-                if model is not None and model.settings != settings:
+            made = tx.first("create", name)
+            if made is not None:
+                model = self.models.get(name)  # not there yet if it was made a moment ago, maybe by another server
+                if settings != (Settings(**json.loads(made)) if model is None else model.settings):
                     raise ConflictError(f"model {name!r} is there already, with other settings; PATCH changes them")
                 return False
             tx.append("create", name, self.clock(), settings.model_dump_json())

@@ -128,6 +128,12 @@ class Transaction:
         )
         return int(self.run(sql, (kind, model, key, body, blob, at))[0][0])
 
+    def first(self, kind: str, model: str) -> str | None:
+        """The body of the first entry of this kind for this model."""
+        sql = "SELECT body FROM journal WHERE model = ? AND kind = ? ORDER BY xid, seq LIMIT 1"
+        rows = self.run(sql, (model, kind))
+        return rows[0][0] if rows else None
+
     def has(self, kind: str, model: str) -> bool:
         """Whether the journal has an entry of this kind for this model."""
         return bool(self.run("SELECT 1 FROM journal WHERE model = ? AND kind = ? LIMIT 1", (model, kind)))
