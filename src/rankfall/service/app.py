@@ -80,7 +80,7 @@ def make_app(config: Config) -> FastAPI:
     )
     app.state.service = service
     app.add_middleware(Direct, service=service)
-    app.add_middleware(Edge, limits=service.limits, metrics=service.metrics)
+    app.add_middleware(Edge, limits=service.limits, metrics=service.metrics, keys=service.keys)
     problems.install(app)
     app.router.routes.extend([*serving.routes.routes, *managing.routes.routes])  # flat: including costs at each request
     _add_running(app)

@@ -9,7 +9,7 @@ import secrets
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from rankfall.errors import ConflictError, NotFoundError, RankError, RankfallErr
 from rankfall.service.items import applied, packed, unpacked
 from rankfall.service.keeper import Job, Keeper
 from rankfall.service.model import Held, Model, Turn
-from rankfall.service.ranking import event_of, show, token
+from rankfall.service.ranking import digest_of, event_of, show, token
 from rankfall.service.schemas import Ask, Click, Feedback, Result, Settings
 from rankfall.stores import START, Checkpoint, Entry, Event, Position, Snapshot, Store, Transaction
 from rankfall.stores.packing import pack, unpack
@@ -224,7 +224,7 @@ class Engine:
             job.result = held[job.what.key]
         if leaving:
             with self.store.transaction() as tx:
-                tx.save(leaving)
+                tx.save(leaving, self.position)
 
     def _record(self, tx: Transaction, jobs: list[Job[Any]]) -> None:
         jobs = sorted(jobs, key=lambda job: (job.what.event.model, job.what.event.request_id or ""))
@@ -244,10 +244,15 @@ class Engine:
         for job in jobs:
             job.result = [None] * len(job.what.feedback)
         rows, places = [], []
+        own = set()
         for (job, i, one), event in zip(given, tx.events([one.event_id for _, _, one in given]), strict=True):
             fed, clicks = self._judge(one, event, job.what.may, now)
             job.result[i] = fed
             if event is not None and fed.result == "accepted":
+                if (job.what.token, event.id) in own:  # twice in one call: the first counts
+                    job.result[i] = _duplicate(event.model)
+                    continue
+                own.add((job.what.token, event.id))
                 body = json.dumps({"clicked": clicks})
                 rows.append(("feedback", event.model, event.key, event.id, body, now, job.what.token))
                 places.append((job, i))
@@ -261,7 +266,7 @@ class Engine:
                 earlier is None or earlier[3] != job.what.token
             ):  # else it is our own, from an attempt that seemed to fail
                 late = earlier is not None and earlier[0] == "expired"
-                job.result[i] = _LATE if late else Fed("duplicate", "this list has feedback already; the first counts")
+                job.result[i] = (_late if late else _duplicate)(rows[n][1])
 
     def _judge(
         self, one: Feedback, event: Event | None, may: Callable[[str], bool], now: float
@@ -274,10 +279,12 @@ class Engine:
         for click in clicked:
             place = _place(click, items)
             if place is None:
-                return Fed("rejected", f"{_text(click)} is not in the list, which has {len(items)} items"), []
+                return Fed(
+                    "rejected", f"{_text(click)} is not in the list, which has {len(items)} items", event.model
+                ), []
             clicks.append(place)
         if now > event.expires:
-            return _LATE, []
+            return _late(event.model), []
         return Fed("accepted", "", event.model, event.arm, bool(clicks)), sorted(set(clicks))
 
     def _do(self, tx: Transaction, job: Job[Any]) -> None:
@@ -304,8 +311,9 @@ class Engine:
         found = 0
         while True:
             now = self.clock()
+            since = min(self._swept, now) - OVERLAP  # the clock may have been set back since the last sweep
             with self.store.reading() as connection:
-                silent = Transaction(self.store.dialect, connection).unanswered(now, self._swept - OVERLAP, PAGE)
+                silent = Transaction(self.store.dialect, connection).unanswered(now, since, PAGE)
             if silent:
                 with self.store.transaction() as tx:
                     rows = [("expired", model, key, event, "{}", now, "") for event, model, key in silent]
@@ -314,7 +322,7 @@ class Engine:
                         tx.note("swept", repr(now))
                 self.fold()
             if len(silent) < PAGE:
-                self._swept = max(self._swept, now)
+                self._swept = now
                 return found
 
     def checkpoint(self) -> None:
@@ -326,7 +334,7 @@ class Engine:
         }
         arrays = {} if self.catalog is None else {"catalog": _bytes(packed(self.catalog))}
         with self.store.transaction() as tx:
-            tx.save([*states, Checkpoint("", "engine", self.position, pack(header, arrays))])
+            tx.save([*states, Checkpoint("", "engine", self.position, pack(header, arrays))], self.position)
             tx.note("swept", repr(self._swept))
         self._unsaved, self._saved_at = 0, time.monotonic()
 
@@ -367,14 +375,34 @@ class Engine:
             self._on_fallback(model.name, type(problem).__name__)
             _log.error("ranking failed; the baseline is shown", exc_info=problem, extra={"model": model.name})
 
-        request, shown = show(model, held, ask, on_error)
-        return event_of(model, held, ask, request, shown, self.catalog_version, self.clock())
+        same = replace(held)  # with one policy throughout, whatever other threads give it meanwhile
+        request, shown = show(model, same, ask, on_error)
+        held.last = same.last
+        return event_of(model, same, ask, request, shown, self.catalog_version, self.clock())
 
     async def rank(self, model: Model, ask: Ask) -> Event:
         """A list for a request, stored; for a retry the list of the first time."""
         held = await self.state(model, self.key(model, ask.user, ask.segment))
-        event: Event = await self._keeper.ask_async(Record(self.make(model, held, ask)), RANK_PATIENCE)
+        try:
+            made = self.make(model, held, ask)
+        except RankError:
+            earlier = None if ask.request_id is None else await self.do(self._earlier(model, ask))
+            if earlier is None:
+                raise
+            return earlier  # type: ignore[no-any-return]
+        event: Event = await self._keeper.ask_async(Record(made), RANK_PATIENCE)
         return event
+
+    @staticmethod
+    def _earlier(model: Model, ask: Ask) -> Callable[[Transaction], Event | None]:
+        """The list this request was answered with when it still could be."""
+
+        def read(tx: Transaction) -> Event | None:
+            assert ask.request_id is not None
+            earlier = tx.event_of_request(model.name, ask.request_id)
+            return earlier if earlier is not None and earlier.digest == digest_of(ask) else None
+
+        return read
 
     async def state(self, model: Model, key: str) -> Held:
         """The state of a key, brought into memory if need be."""
@@ -430,9 +458,10 @@ class Engine:
 
         def write(tx: Transaction) -> bool:
             tx.alone()
-            if tx.has("create", name):
-                model = self.models.get(name)
-                if model is not None and model.settings != settings:
+            made = tx.first("create", name)
+            if made is not None:
+                model = self.models.get(name)  # not there yet if it was made a moment ago, maybe by another server
+                if settings != (Settings(**json.loads(made)) if model is None else model.settings):
                     raise ConflictError(f"model {name!r} is there already, with other settings; PATCH changes them")
                 return False
             tx.append("create", name, self.clock(), settings.model_dump_json())
@@ -456,7 +485,7 @@ class Engine:
             position = self.position if held is None else held.position
             snapshot = Snapshot(f"s-{secrets.token_hex(6)}", model.name, name, position, self.clock())
             tx.add_snapshot(snapshot)
-            tx.save(model.unsaved(1))
+            tx.save(model.unsaved(1), self.position)
             return snapshot
 
         return write
@@ -482,6 +511,7 @@ class Engine:
         own = [name for name, model in self.models.items() if model.settings.scope == "user"]
 
         def write(tx: Transaction) -> tuple[int, int, int]:
+            tx.alone()  # so that no state is saved by others meanwhile
             salt = secrets.token_hex(8)
             tx.append("forget", "", self.clock(), json.dumps({"salt": salt, "digest": _mark(user, salt)}))
             return tx.forget(user, own)
@@ -494,7 +524,12 @@ class Engine:
         return 0.0 if since is None else max(0.0, self.clock() - since)
 
 
-_LATE = Fed("late", "the wait for feedback on this list is over")
+def _duplicate(model: str) -> Fed:
+    return Fed("duplicate", "this list has feedback already; the first counts", model)
+
+
+def _late(model: str) -> Fed:
+    return Fed("late", "the wait for feedback on this list is over", model)
 
 
 def _place(click: int | str | Click, items: list[Any]) -> int | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fastapi import Request
 
 from rankfall.errors import RefusedError
-from rankfall.service.edge import Limits
+from rankfall.service.edge import NO_KEY, Limits
 from rankfall.service.engine import Engine
 from rankfall.service.keys import Grant, Keys
 from rankfall.service.metrics import Metrics
@@ -36,7 +36,7 @@ class Service:
         """What the holder of a key may do; raises for a wrong one."""
         grant = self.keys.grant(key)
         if grant is None:
-            raise RefusedError("no valid key in the header X-API-Key", code="unauthorized", status=401)
+            raise RefusedError(NO_KEY, code="unauthorized", status=401)
         return grant
 
     def need(self, request: Request, right: str, model: str) -> Grant:

@@ -128,6 +128,12 @@ class Transaction:
         )
         return int(self.run(sql, (kind, model, key, body, blob, at))[0][0])
 
+    def first(self, kind: str, model: str) -> str | None:
+        """The body of the first entry of this kind for this model."""
+        sql = "SELECT body FROM journal WHERE model = ? AND kind = ? ORDER BY xid, seq LIMIT 1"
+        rows = self.run(sql, (model, kind))
+        return rows[0][0] if rows else None
+
     def has(self, kind: str, model: str) -> bool:
         """Whether the journal has an entry of this kind for this model."""
         return bool(self.run("SELECT 1 FROM journal WHERE model = ? AND kind = ? LIMIT 1", (model, kind)))
@@ -140,9 +146,19 @@ class Transaction:
             (since, now, limit),
         )
 
-    def save(self, checkpoints: Iterable[Checkpoint]) -> None:
-        """Keep states; older ones of the same key that no snapshot needs are dropped."""
+    def save(self, checkpoints: Iterable[Checkpoint], seen: Position) -> None:
+        """Keep states; older ones of the same key that no snapshot needs are dropped.
+
+        ``seen`` is how far the journal was read. If a user was forgotten after that nothing is kept, for it could be a
+        state of that user.
+        """
         kept = list(checkpoints)
+        self.alone()
+        if self.run(
+            "SELECT 1 FROM journal WHERE model = '' AND key = '' AND kind = 'forget' AND (xid, seq) > (?, ?) LIMIT 1",
+            seen,
+        ):
+            return
         self.run_many(
             "INSERT INTO checkpoints (model, key, xid, seq, state) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
             [(c.model, c.key, *c.position, c.state) for c in kept],
