@@ -653,10 +653,11 @@ def test_lists_name_the_items_they_were_made_from_while_the_catalog_changes(engi
     make_model(engine)
     relevance = dict(zip(small_catalog().ids, small_catalog().relevance.tolist(), strict=True))
     for ask in ({"explain": True}, {"candidates": ["i1", "i5", "i6"]}, {"exclude": ["i7"]}, {"baseline": ["i6", "i5"]}):
-        held = engine.state_now()
+        held, version = engine.state_now(), engine.catalog_version
         engine.write(engine.put_catalog(None, ["i0", "i3"]))  # the rows of all that follow change
+        assert engine.catalog_version > version
         event = engine.make(engine.model("default"), held, _ask(k=3, **ask))
-        assert event.arm == "policy"
+        assert (event.arm, event.catalog) == ("policy", version)
         assert event.features is not None
         shown = np.frombuffer(event.features).reshape(-1, 4)[:, 2:].tolist()
         assert shown == [relevance[item] for item in items_of(event)]

@@ -209,7 +209,8 @@ def test_answers_of_keys_between_two_places(store: Store) -> None:
             tx.add_answers([answer(f"e{i}", "ab"[i % 2])])
     entries = store.tail(START, 10)
     places = [entry.position for entry in entries]
-    found = store.answers("m", ["a", "b", "c"], [places[0], START, START], places[4])
+    found = store.answers("m", ["a", "b", "c"], [places[0], START, START], places[4], 10)
+    assert store.answers("m", ["a", "b"], [START, START], places[5], 1) == [[entries[0]], [entries[1]]]
     assert found == [[entries[2], entries[4]], [entries[1], entries[3]], []]
     assert all(entry.features == EVENT.features for of_key in found for entry in of_key)
 
@@ -409,6 +410,14 @@ def test_folders_that_are_no_store(tmp_path: Path) -> None:
     (tmp_path / "noise" / "rankfall.sqlite").write_bytes(b"not a database" * 100)
     with pytest.raises(StoreError, match="not a database"):
         open_store(tmp_path / "noise")
+
+
+def test_a_database_that_is_no_store_stays_as_it_is(postgres_url: str) -> None:
+    for _ in range(2):  # the second time as well: nothing was made
+        with pytest.raises(StoreError, match="holds no store"):
+            open_store(postgres_url, make=False)
+    open_store(postgres_url).close()
+    open_store(postgres_url, make=False).close()
 
 
 def test_a_locked_file_is_a_store_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

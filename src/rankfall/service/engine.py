@@ -139,7 +139,7 @@ class Engine:
             self.catalog = unpacked(arrays["catalog"].tobytes())
             self.catalog_version = header["catalog"]
             self.models = {
-                name: Model.from_plain(name, plain, self.catalog, self._room)
+                name: Model.from_plain(name, plain, self.catalog, self.catalog_version, self._room)
                 for name, plain in header["models"].items()
             }
         self.position = checkpoint.position
@@ -172,7 +172,9 @@ class Engine:
             assert self.catalog is not None
             settings = Settings(**json.loads(entry.body))
             turns = [Turn(entry.position)]
-            self.models[entry.model] = Model(entry.model, settings, self.catalog, turns, entry.at, self._room)
+            self.models[entry.model] = Model(
+                entry.model, settings, self.catalog, self.catalog_version, turns, entry.at, self._room
+            )
         elif entry.kind == "settings":
             model = self.models[entry.model]
             model.change(Settings(**{**model.settings.model_dump(), **json.loads(entry.body)}))
@@ -191,7 +193,7 @@ class Engine:
         if self._catalog_changed and self.catalog is not None:
             self._catalog_changed = False
             for model in self.models.values():
-                model.use(self.catalog)
+                model.use(self.catalog, self.catalog_version)
 
     # What the keeper does
 
@@ -378,7 +380,7 @@ class Engine:
         same = replace(held)  # with one policy throughout, whatever other threads give it meanwhile
         request, shown = show(model, same, ask, on_error)
         held.last = same.last
-        return event_of(model, same, ask, request, shown, self.catalog_version, self.clock())
+        return event_of(model, same, ask, request, shown, self.clock())
 
     async def rank(self, model: Model, ask: Ask) -> Event:
         """A list for a request, stored; for a retry the list of the first time."""

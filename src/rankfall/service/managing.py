@@ -251,7 +251,9 @@ async def create(model: ModelName, settings: Settings, request: Request, respons
     service = service_of(request)
     service.need(request, "admin", model)
     engine = service.running
-    await asyncio.to_thread(Model, model, settings, _catalog(engine), [], 0.0, 1)  # raises what the catalog cannot give
+    await asyncio.to_thread(
+        Model, model, settings, _catalog(engine), 0, [], 0.0, 1
+    )  # raises what the catalog cannot give
     if await engine.do(engine.create(model, settings)):
         response.status_code = 201
     return {"name": model, **settings.model_dump(mode="json")}

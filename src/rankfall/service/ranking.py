@@ -162,7 +162,7 @@ def show(model: Model, held: Held, ask: Ask, on_error: Callable[[Exception], Non
         return request, Shown(request.baseline(), "fallback")
 
 
-def event_of(model: Model, held: Held, ask: Ask, request: Request, shown: Shown, catalog: int, now: float) -> Event:
+def event_of(model: Model, held: Held, ask: Ask, request: Request, shown: Shown, now: float) -> Event:
     """The list as it is stored and answered."""
     settings = model.settings
     event_id = f"{int(now * 1000):012x}{token(10)}"
@@ -184,7 +184,7 @@ def event_of(model: Model, held: Held, ask: Ask, request: Request, shown: Shown,
         arm=shown.arm,
         learn=shown.ranking is not None,
         propensity=shown.propensity,
-        catalog=catalog,
+        catalog=held.catalog,
         covered=int(np.count_nonzero(request.catalog.coverage[shown.rows].max(axis=0, initial=0.0))),
         request=json.dumps(limits) if limits else None,
         answer=to_json(answer).decode(),

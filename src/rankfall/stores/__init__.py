@@ -49,7 +49,7 @@ def open_store(place: str | Path, *, make: bool = True) -> Store:
             raise StoreError(
                 f"PostgreSQL needs the extra: pip install 'rankfall[postgres]' (missing: {problem.name})"
             ) from None
-        return Store(postgres_at(text))
+        return Store(postgres_at(text), make=make)
     if "://" in text:
         raise StoreError(f"no store at {without_secrets(text)}: give a folder, or an address postgresql://...")
     folder = Path(place)

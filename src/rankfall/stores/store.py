@@ -205,12 +205,14 @@ class Transaction:
 class Store:
     """Reads, and opens transactions. One thread writes; any thread may read."""
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: Dialect, *, make: bool = True) -> None:
         self.dialect = dialect
         self._writing = threading.RLock()
         self._reading = threading.RLock()
         self._writer: Connection | None = None
         self._reader: Connection | None = None
+        if not make:
+            self._need_tables()
         with self.transaction() as tx:
             tx.alone()
             for statement in dialect.schema:
@@ -221,6 +223,15 @@ class Store:
                     "into another cluster, where their order cannot be continued. Copy the cluster itself, or advance "
                     "its transaction counter (pg_resetwal -x) beyond the largest xid in the table journal"
                 )
+
+    def _need_tables(self) -> None:
+        connection = self.dialect.connect()
+        try:
+            connection.run("SELECT 1 FROM journal LIMIT 1")
+        except StoreError:
+            raise StoreError("this database holds no store of Rankfall; rankfall serve makes one") from None
+        finally:
+            connection.close()
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
@@ -280,13 +291,15 @@ class Store:
             )
         return [_entry(row) for row in rows]
 
-    def answers(self, model: str, keys: Sequence[str], after: Sequence[Position], upto: Position) -> list[list[Entry]]:
-        """For each key the feedback after its position, up to and with ``upto``, in order."""
+    def answers(
+        self, model: str, keys: Sequence[str], after: Sequence[Position], upto: Position, limit: int
+    ) -> list[list[Entry]]:
+        """For each key the feedback after its position, up to and with ``upto``, in order; at most so many of each."""
         with self.reading() as connection:
             found = connection.run_many(
                 f"SELECT {_ENTRY} {_FROM} WHERE j.model = ? AND j.key = ? AND (j.xid, j.seq) > (?, ?) "
-                "AND (j.xid, j.seq) <= (?, ?) AND j.kind IN ('feedback', 'expired') ORDER BY j.xid, j.seq",
-                [(model, key, *position, *upto) for key, position in zip(keys, after, strict=True)],
+                "AND (j.xid, j.seq) <= (?, ?) AND j.kind IN ('feedback', 'expired') ORDER BY j.xid, j.seq LIMIT ?",
+                [(model, key, *position, *upto, limit) for key, position in zip(keys, after, strict=True)],
             )
         return [[_entry(row) for row in rows] for rows in found]
 
