@@ -306,7 +306,7 @@ def test_what_is_no_json_is_refused(api: httpx.Client, body: bytes) -> None:
 
 
 def test_what_does_not_exist(api: httpx.Client) -> None:
-    assert "there is: " in problem(api.post("/v1/models/none/rank", json={}), 404, "not_found")
+    assert "no model 'none'" in problem(api.post("/v1/models/none/rank", json={}), 404, "not_found")
     for path in ("/nothing", "/v1/models/none", "/v1/models/none/history", "/v1/catalog/items/none", "/page/none"):
         problem(api.get(path), 404, "not_found")
     for path in ("/v1/models/none/reset", "/v1/models/default/snapshots/none/restore"):

@@ -16,7 +16,7 @@ from typing import Any
 from rankfall.catalog import Catalog
 from rankfall.errors import ConflictError, NotFoundError, RankError, RankfallError, StoreError
 from rankfall.service.items import applied, packed, unpacked
-from rankfall.service.keeper import Job, Keeper
+from rankfall.service.keeper import POLL, Job, Keeper
 from rankfall.service.model import Held, Model, Turn
 from rankfall.service.ranking import digest_of, event_of, show, token
 from rankfall.service.schemas import Ask, Click, Feedback, Result, Settings
@@ -147,6 +147,7 @@ class Engine:
     def fold(self) -> int:
         """Take in what is new in the journal; how many entries that was."""
         folded = 0
+        self._folded_at = time.monotonic()
         while True:
             entries = self.store.tail(self.position, PAGE)
             for entry in entries:
@@ -208,6 +209,7 @@ class Engine:
                 for job in writing:
                     if isinstance(job.what, Do):
                         self._do(tx, job)
+            self._keeper.deliver([job for job in writing if isinstance(job.what, Record)])  # need not wait for the fold
             try:
                 self.fold()
             except StoreError as problem:  # what was written is durable; it is folded as soon as the store is back
@@ -300,8 +302,9 @@ class Engine:
 
     def _idle(self) -> None:
         """What is done between batches: read on, see whose wait ran out, save."""
-        self.fold()
         now = time.monotonic()
+        if now - self._folded_at >= POLL / 2:
+            self.fold()
         if now - self._swept_at >= SWEEP_EVERY:
             self._swept_at = now
             self.sweep()

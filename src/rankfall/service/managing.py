@@ -230,7 +230,7 @@ def _parquet(body: bytes, catalog: Catalog) -> Catalog:
 def _model(request: Request, name: str, right: str) -> tuple[Engine, Model]:
     service = service_of(request)
     service.need(request, right, name)
-    return service.running, service.running.model(name)
+    return service.running, service.model(name)
 
 
 def _named(model: Model) -> dict[str, Any]:
@@ -275,7 +275,7 @@ async def read(model: ModelName, request: Request, user: Who = None, segment: Wh
     if not service.grant(request).may("admin", model):
         service.need(request, "rank", model)
     engine = service.running
-    found = engine.model(model)
+    found = service.model(model)
     key = found.key(user, segment)
     held = None if key is None else await engine.state(found, key)
     counts = found.tally.counts
@@ -320,7 +320,7 @@ async def history(
     if not service.grant(request).may("admin", model):
         service.need(request, "rank", model)
     engine = service.running
-    width, buckets = engine.model(model).tally.history(hours, engine.clock())
+    width, buckets = service.model(model).tally.history(hours, engine.clock())
     shown = []
     for start, arms in buckets:
         lists = sum(cell[0] for cell in arms.values())

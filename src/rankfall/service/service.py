@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 
 from fastapi import Request
 
-from rankfall.errors import RefusedError
+from rankfall.errors import NotFoundError, RefusedError
 from rankfall.service.edge import NO_KEY, Limits
 from rankfall.service.engine import Engine
 from rankfall.service.keys import Grant, Keys
 from rankfall.service.metrics import Metrics
+from rankfall.service.model import Model
 
 
 @dataclass
@@ -27,6 +28,13 @@ class Service:
         """The engine; there is one as soon as requests are taken."""
         assert self.engine is not None
         return self.engine
+
+    def model(self, name: str) -> Model:
+        """The model of this name. If there is none, no others are named: a key may be for one model only."""
+        model = self.running.models.get(name)
+        if model is None:
+            raise NotFoundError(f"no model {name!r}; GET /v1/models lists those there are")
+        return model
 
     def grant(self, request: Request) -> Grant:
         """What this caller may do; raises for a wrong key."""

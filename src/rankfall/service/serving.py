@@ -55,7 +55,7 @@ def _check(service: Service, ask: Ask) -> None:
 async def _rank(service: Service, name: str, ask: Ask) -> str:
     engine, metrics = service.running, service.metrics
     _check(service, ask)
-    model = engine.model(name)
+    model = service.model(name)
     try:
         event: Event = await engine.rank(model, ask)
     except StoreError:
