@@ -30,8 +30,8 @@ class Environment(Protocol):
         """Expected reward of a list."""
         ...
 
-    def click(self, items: IntArray, coins: FloatArray) -> int | None:
-        """Position of the click, decided by one coin (uniform in [0, 1)) for each position."""
+    def click(self, items: IntArray, coins: FloatArray) -> int | tuple[int, ...] | None:
+        """Position of the click, or of several, decided by one coin (uniform in [0, 1)) for each position."""
         ...
 
     def best(self, k: int) -> IntArray:

@@ -102,7 +102,8 @@ def _stepwise(policy: Policy, user: Environment, k: int, best: float, rng: np.ra
             ranking = policy.rank(k, rng=rng)
             click = user.click(ranking.items, flips)
             policy.update(ranking, click)
-            totals += best - user.reward(ranking.items), click is not None, *covered(ranking.items)
+            clicked = click is not None and click != ()
+            totals += best - user.reward(ranking.items), clicked, *covered(ranking.items)
 
     return play
 

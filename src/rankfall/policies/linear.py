@@ -48,6 +48,7 @@ class Recipe:
     exploration : ``"ucb"``: score = mean + gamma * width.
     feedback : ``"cascade"``: items above the click are negatives, the click is positive, below it nothing is known.
     paper : where it comes from.
+    summary : what it is, in a line.
 
     >>> Recipe("Mine", coverage="sometimes")
     Traceback (most recent call last):
@@ -60,6 +61,7 @@ class Recipe:
     exploration: Exploration = "ucb"
     feedback: Feedback = "cascade"
     paper: str = ""
+    summary: str = ""
 
     def __post_init__(self) -> None:
         allowed = {"coverage": Block, "relevance": Block, "exploration": Exploration, "feedback": Feedback}
@@ -70,6 +72,16 @@ class Recipe:
                 raise ProblemError(f"{field} of recipe {self.name!r} is {value!r}; choose {names}")
         if self.coverage == self.relevance == "absent":
             raise ProblemError(f"recipe {self.name!r} uses neither coverage nor relevance; it needs one")
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What a catalog must have for it."""
+        blocks = {"coverage": self.coverage, "relevance": self.relevance}
+        return frozenset(name for name, block in blocks.items() if block != "absent")
+
+    def make(self, catalog: Catalog, *, gamma: float = 1.0, k: int = 10, steps: int = 10_000) -> LinearPolicy:  # noqa: ARG002
+        """A policy for an experiment; see :class:`rankfall.policies.kinds.Kind`."""
+        return self(catalog, gamma)
 
     def __call__(self, catalog: Catalog, gamma: float = 1.0, *, forgetting: Forgetting | None = None) -> LinearPolicy:
         """A policy of this kind that has learned nothing yet."""

@@ -34,6 +34,7 @@ class Ranking:
     means, widths, scores : (k,) estimated attraction, its standard deviation, and what the list was ordered by.
     weights : (columns,) the weights the list was made with, so that it can be explained later.
     space : what the feature columns mean and which line of catalogs they come from.
+    note : whatever a policy of another kind wants back together with the answer.
 
     >>> Ranking([4, 2, 7]).items
     array([4, 2, 7])
@@ -47,6 +48,7 @@ class Ranking:
     scores: FloatArray = field(default_factory=_nothing)
     weights: FloatArray = field(default_factory=_nothing)
     space: str = ""
+    note: object = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "items", frozen(rows("items", self.items, 2**63 - 1, RankError)))
@@ -133,6 +135,19 @@ def _held(fixed: Mapping[int, int] | None, k: int, n_items: int) -> IntArray:
     return rows("fixed", fixed.values(), n_items, RankError)
 
 
+def all_clicks(click: Any, length: int) -> list[int]:
+    """Every 0-based position that was clicked, from the top, each once.
+
+    >>> all_clicks([3, 1, 3], 5), all_clicks(2, 5), all_clicks(None, 5)
+    ([1, 3], [2], [])
+    """
+    if click is None:
+        return []
+    many = isinstance(click, Iterable) and not isinstance(click, str | bytes) and np.ndim(click) > 0  # type: ignore[arg-type]
+    several = click if many else [click]
+    return sorted({whole("click", one, FeedbackError, low=0, high=length - 1) for one in several})
+
+
 def first_click(click: Any, length: int) -> int | None:
     """The 0-based position that counts, or None for no click.
 
@@ -142,9 +157,4 @@ def first_click(click: Any, length: int) -> int | None:
     Traceback (most recent call last):
     rankfall.errors.FeedbackError: click must be a whole number from 0 to 4, got 5
     """
-    if click is None:
-        return None
-    if isinstance(click, Iterable) and not isinstance(click, str | bytes) and np.ndim(click) > 0:  # type: ignore[arg-type]
-        several = [whole("click", one, FeedbackError, low=0, high=length - 1) for one in click]
-        return min(several, default=None)
-    return whole("click", click, FeedbackError, low=0, high=length - 1)
+    return min(all_clicks(click, length), default=None)

@@ -13,7 +13,7 @@ import numpy as np
 
 from rankfall.catalog import Catalog
 from rankfall.model import Discount, Forgetting, Ridge, Window
-from rankfall.policies import POLICIES, LinearPolicy, Ranking
+from rankfall.policies import LINEAR, LinearPolicy, Ranking
 from rankfall.service.schemas import Discounting, Settings
 from rankfall.service.tally import Tally
 from rankfall.stores import Checkpoint, Entry, Position, Store
@@ -80,7 +80,7 @@ class Model:
     def _build(self, catalog: Catalog) -> None:
         blocked = set(self.settings.blocked)
         shown = catalog.withdraw([item for item in catalog.ids if item in blocked]) if blocked else catalog
-        recipe = POLICIES[self.settings.policy]
+        recipe = LINEAR[self.settings.policy]
         self._full = catalog
         self._template = recipe(shown, self.settings.gamma, forgetting=self._forgetting)
         self._template.pruning = self.settings.scope != "user"  # shortlists are worth their memory when shared by many
