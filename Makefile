@@ -10,7 +10,7 @@ run: $(READY)  ## the paper's experiments, small, on the data that comes with th
 	$(BIN)/rankfall reproduce movielens-small --scale quick --out out/reproduce
 
 test: lint servers  ## everything: style, types, layers, tests, doctests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 soak: $(READY) servers  ## the long forms of the tests that crash servers; an hour or more
 	$(BIN)/python -m pytest -m soak

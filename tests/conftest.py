@@ -40,3 +40,32 @@ def postgres_url(postgres: "Cluster") -> Iterator[str]:
     if not postgres.running:
         postgres.start()
     postgres.drop(url)
+
+
+@pytest.fixture(scope="session")
+def small_catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with twelve items, with titles and topics."""
+    import numpy as np
+
+    from rankfall import Catalog
+
+    rng = np.random.default_rng(3)
+    path = tmp_path_factory.mktemp("catalog") / "catalog.parquet"
+    Catalog(
+        np.round(rng.random((12, 4)) * (rng.random((12, 4)) < 0.6), 3),
+        np.round(rng.random((12, 3)), 3),
+        ids=[f"item-{i}" for i in range(12)],
+        titles=[f"Title {i}" for i in range(12)],
+        topics=["comedy", "drama", "horror", "science fiction"],
+    ).write_parquet(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def service_url(tmp_path_factory: pytest.TempPathFactory, small_catalog: Path) -> Iterator[str]:
+    """The address of a running service: SQLite, no keys, a small catalog."""
+    from served import Served
+
+    folder = tmp_path_factory.mktemp("service")
+    with Served(log=folder / "log", data=folder / "data", catalog=small_catalog) as served:
+        yield served.url

@@ -18,6 +18,8 @@ from needs import free_port
 COMMAND = [sys.executable, "-m", "rankfall", "serve"]
 PATIENCE = 60.0
 """Seconds after which waiting counts as hanging; nothing that works comes near."""
+START_PATIENCE = 300.0
+"""The same for the start of a server, which may have to compile first."""
 
 
 class Served:
@@ -52,7 +54,7 @@ class Served:
             )
 
     def wait_ready(self) -> None:
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + START_PATIENCE
         while True:
             if not self.alive:
                 raise RuntimeError(f"the server is gone; it said:\n{self.said()}")
@@ -62,6 +64,7 @@ class Served:
             except httpx.TransportError:
                 pass
             if time.monotonic() > end:
+                self.kill()
                 raise RuntimeError(f"the server does not get ready; it said:\n{self.said()}")
             time.sleep(0.02)
 

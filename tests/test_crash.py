@@ -87,6 +87,7 @@ def test_a_server_outlives_a_crash_of_its_database(
                 time.sleep(rng.uniform(0.1, 1.0))
                 assert served.client.get("/health/live").status_code == 200
                 wait_until(lambda: served.client.get("/health/ready").status_code == 503)
+                wait_until(lambda: callers.seen["fallback"] > 0)
                 postgres.start()
             served.wait_ready()
         assert callers.seen["cut"] == 0, "the server itself answers all the time"

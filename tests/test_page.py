@@ -12,6 +12,7 @@ from urllib.parse import quote
 import pytest
 
 import rankfall
+from needs import missing
 
 PAGE = Path(rankfall.__file__).parent / "service" / "page"
 MARKUP = "<img src=x onerror=\"document.title='broken'\">"
@@ -61,13 +62,12 @@ class Page:
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    webdriver = pytest.importorskip(
-        "selenium.webdriver", reason="the page is tested with selenium, which is not installed"
-    )
+    from selenium import webdriver
+
     chromium = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chrome")
     chromedriver = shutil.which("chromedriver")
     if not chromium or not chromedriver:
-        pytest.skip("the page is tested with chromium and chromedriver, which are not on the path")
+        missing("the page is tested with chromium and chromedriver, which are not on the path")
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
     for option in OPTIONS.split():

@@ -37,6 +37,7 @@ def test_the_public_surface() -> None:
         "Ranking",
         "Recipe",
         "Run",
+        "StoreError",
         "Window",
         "__version__",
         "check_environment",

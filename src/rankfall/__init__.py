@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         ProblemError,
         RankError,
         RankfallError,
+        StoreError,
     )
     from rankfall.features import Prepared, prepare
     from rankfall.model import Discount, Window
@@ -53,6 +54,7 @@ _HOME = {
         "ProblemError",
         "RankError",
         "RankfallError",
+        "StoreError",
     ],
     "features": ["Prepared", "prepare"],
     "model": ["Discount", "Window"],

@@ -18,7 +18,13 @@ COMMANDS = {
     "reproduce": "Run the paper's experiments on a data set.",
     "run": "Run a study of your own, from a file.",
     "serve": "Serve rankings and learn from feedback.",
+    "key": "Make an API key for the service.",
+    "snapshot": "Make, list, restore and save snapshots of a model.",
+    "import": "Teach a model from a click log.",
+    "export": "Write the log of a service to Parquet.",
+    "replay": "Learn anew from a log, by another policy.",
 }
+_MODULES = {"import": "importing"}  # where a command cannot give its module its name
 
 
 class _Commands(click.Group):
@@ -30,7 +36,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"rankfall.cli.{cmd_name}").command
+        command: click.Command = import_module(f"rankfall.cli.{_MODULES.get(cmd_name, cmd_name)}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

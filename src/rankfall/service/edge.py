@@ -11,10 +11,14 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rankfall.errors import InvalidError
+from rankfall.errors import InvalidError, RefusedError, ServiceError
+from rankfall.service.keys import Keys
 from rankfall.service.metrics import Metrics
 
 _log = logging.getLogger("rankfall.access")
+
+
+NO_KEY = "no valid key in the header X-API-Key"
 
 
 @dataclass(frozen=True)
@@ -38,8 +42,8 @@ def error_body(code: str, message: str, where: str | None = None) -> dict[str, A
 class Edge:
     """Reads the body of each request before anything else happens, counts, and logs."""
 
-    def __init__(self, app: ASGIApp, limits: Limits, metrics: Metrics) -> None:
-        self._app, self._limits, self._metrics = app, limits, metrics
+    def __init__(self, app: ASGIApp, limits: Limits, metrics: Metrics, keys: Keys) -> None:
+        self._app, self._limits, self._metrics, self._keys = app, limits, metrics, keys
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -56,10 +60,11 @@ class Edge:
             await send(message)
 
         try:
+            self._admit(scope)
             if scope["method"] in ("POST", "PUT", "PATCH"):
                 receive = await self._whole(scope, receive)
             await self._app(scope, receive, sending)
-        except InvalidError as problem:
+        except (InvalidError, RefusedError) as problem:
             await _refuse(problem, sending)
         finally:
             taken = time.perf_counter() - started
@@ -69,6 +74,13 @@ class Edge:
                 level = logging.WARNING if status >= 500 or taken > 1.0 else logging.DEBUG
                 extra = {"method": scope["method"], "route": route, "status": status, "seconds": round(taken, 6)}
                 _log.log(level, "request", extra=extra)
+
+    def _admit(self, scope: Scope) -> None:
+        """Who has no key is told nothing, and nothing they send is read."""
+        if self._keys and scope["path"].startswith(("/v1", "/metrics")):
+            given = next((value for name, value in scope["headers"] if name == b"x-api-key"), b"")
+            if self._keys.grant(given.decode("latin-1")) is None:
+                raise RefusedError(NO_KEY, code="unauthorized", status=401)
 
     async def _whole(self, scope: Scope, receive: Receive) -> Receive:
         bulk = scope["path"] == "/v1/catalog/bulk"
@@ -111,8 +123,8 @@ def _replay(first: Message, receive: Receive) -> Receive:
     return replayed
 
 
-async def _refuse(problem: InvalidError, send: Send) -> None:
-    body = json.dumps(error_body(problem.code, problem.message)).encode()
+async def _refuse(problem: ServiceError, send: Send) -> None:
+    body = json.dumps(error_body(problem.code, problem.message), separators=(",", ":")).encode()
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),

@@ -9,16 +9,16 @@ import secrets
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from rankfall.catalog import Catalog
 from rankfall.errors import ConflictError, NotFoundError, RankError, RankfallError, StoreError
 from rankfall.service.items import applied, packed, unpacked
-from rankfall.service.keeper import Job, Keeper
+from rankfall.service.keeper import POLL, Job, Keeper
 from rankfall.service.model import Held, Model, Turn
-from rankfall.service.ranking import event_of, show, token
+from rankfall.service.ranking import digest_of, event_of, show, token
 from rankfall.service.schemas import Ask, Click, Feedback, Result, Settings
 from rankfall.stores import START, Checkpoint, Entry, Event, Position, Snapshot, Store, Transaction
 from rankfall.stores.packing import pack, unpack
@@ -139,7 +139,7 @@ class Engine:
             self.catalog = unpacked(arrays["catalog"].tobytes())
             self.catalog_version = header["catalog"]
             self.models = {
-                name: Model.from_plain(name, plain, self.catalog, self._room)
+                name: Model.from_plain(name, plain, self.catalog, self.catalog_version, self._room)
                 for name, plain in header["models"].items()
             }
         self.position = checkpoint.position
@@ -147,6 +147,7 @@ class Engine:
     def fold(self) -> int:
         """Take in what is new in the journal; how many entries that was."""
         folded = 0
+        self._folded_at = time.monotonic()
         while True:
             entries = self.store.tail(self.position, PAGE)
             for entry in entries:
@@ -172,7 +173,9 @@ class Engine:
             assert self.catalog is not None
             settings = Settings(**json.loads(entry.body))
             turns = [Turn(entry.position)]
-            self.models[entry.model] = Model(entry.model, settings, self.catalog, turns, entry.at, self._room)
+            self.models[entry.model] = Model(
+                entry.model, settings, self.catalog, self.catalog_version, turns, entry.at, self._room
+            )
         elif entry.kind == "settings":
             model = self.models[entry.model]
             model.change(Settings(**{**model.settings.model_dump(), **json.loads(entry.body)}))
@@ -191,7 +194,7 @@ class Engine:
         if self._catalog_changed and self.catalog is not None:
             self._catalog_changed = False
             for model in self.models.values():
-                model.use(self.catalog)
+                model.use(self.catalog, self.catalog_version)
 
     # What the keeper does
 
@@ -206,6 +209,7 @@ class Engine:
                 for job in writing:
                     if isinstance(job.what, Do):
                         self._do(tx, job)
+            self._keeper.deliver([job for job in writing if isinstance(job.what, Record)])  # need not wait for the fold
             try:
                 self.fold()
             except StoreError as problem:  # what was written is durable; it is folded as soon as the store is back
@@ -224,7 +228,7 @@ class Engine:
             job.result = held[job.what.key]
         if leaving:
             with self.store.transaction() as tx:
-                tx.save(leaving)
+                tx.save(leaving, self.position)
 
     def _record(self, tx: Transaction, jobs: list[Job[Any]]) -> None:
         jobs = sorted(jobs, key=lambda job: (job.what.event.model, job.what.event.request_id or ""))
@@ -244,10 +248,15 @@ class Engine:
         for job in jobs:
             job.result = [None] * len(job.what.feedback)
         rows, places = [], []
+        own = set()
         for (job, i, one), event in zip(given, tx.events([one.event_id for _, _, one in given]), strict=True):
             fed, clicks = self._judge(one, event, job.what.may, now)
             job.result[i] = fed
             if event is not None and fed.result == "accepted":
+                if (job.what.token, event.id) in own:  # twice in one call: the first counts
+                    job.result[i] = _duplicate(event.model)
+                    continue
+                own.add((job.what.token, event.id))
                 body = json.dumps({"clicked": clicks})
                 rows.append(("feedback", event.model, event.key, event.id, body, now, job.what.token))
                 places.append((job, i))
@@ -261,7 +270,7 @@ class Engine:
                 earlier is None or earlier[3] != job.what.token
             ):  # else it is our own, from an attempt that seemed to fail
                 late = earlier is not None and earlier[0] == "expired"
-                job.result[i] = _LATE if late else Fed("duplicate", "this list has feedback already; the first counts")
+                job.result[i] = (_late if late else _duplicate)(rows[n][1])
 
     def _judge(
         self, one: Feedback, event: Event | None, may: Callable[[str], bool], now: float
@@ -274,10 +283,12 @@ class Engine:
         for click in clicked:
             place = _place(click, items)
             if place is None:
-                return Fed("rejected", f"{_text(click)} is not in the list, which has {len(items)} items"), []
+                return Fed(
+                    "rejected", f"{_text(click)} is not in the list, which has {len(items)} items", event.model
+                ), []
             clicks.append(place)
         if now > event.expires:
-            return _LATE, []
+            return _late(event.model), []
         return Fed("accepted", "", event.model, event.arm, bool(clicks)), sorted(set(clicks))
 
     def _do(self, tx: Transaction, job: Job[Any]) -> None:
@@ -291,8 +302,9 @@ class Engine:
 
     def _idle(self) -> None:
         """What is done between batches: read on, see whose wait ran out, save."""
-        self.fold()
         now = time.monotonic()
+        if now - self._folded_at >= POLL / 2:
+            self.fold()
         if now - self._swept_at >= SWEEP_EVERY:
             self._swept_at = now
             self.sweep()
@@ -304,8 +316,9 @@ class Engine:
         found = 0
         while True:
             now = self.clock()
+            since = min(self._swept, now) - OVERLAP  # the clock may have been set back since the last sweep
             with self.store.reading() as connection:
-                silent = Transaction(self.store.dialect, connection).unanswered(now, self._swept - OVERLAP, PAGE)
+                silent = Transaction(self.store.dialect, connection).unanswered(now, since, PAGE)
             if silent:
                 with self.store.transaction() as tx:
                     rows = [("expired", model, key, event, "{}", now, "") for event, model, key in silent]
@@ -314,7 +327,7 @@ class Engine:
                         tx.note("swept", repr(now))
                 self.fold()
             if len(silent) < PAGE:
-                self._swept = max(self._swept, now)
+                self._swept = now
                 return found
 
     def checkpoint(self) -> None:
@@ -326,7 +339,7 @@ class Engine:
         }
         arrays = {} if self.catalog is None else {"catalog": _bytes(packed(self.catalog))}
         with self.store.transaction() as tx:
-            tx.save([*states, Checkpoint("", "engine", self.position, pack(header, arrays))])
+            tx.save([*states, Checkpoint("", "engine", self.position, pack(header, arrays))], self.position)
             tx.note("swept", repr(self._swept))
         self._unsaved, self._saved_at = 0, time.monotonic()
 
@@ -367,14 +380,34 @@ class Engine:
             self._on_fallback(model.name, type(problem).__name__)
             _log.error("ranking failed; the baseline is shown", exc_info=problem, extra={"model": model.name})
 
-        request, shown = show(model, held, ask, on_error)
-        return event_of(model, held, ask, request, shown, self.catalog_version, self.clock())
+        same = replace(held)  # with one policy throughout, whatever other threads give it meanwhile
+        request, shown = show(model, same, ask, on_error)
+        held.last = same.last
+        return event_of(model, same, ask, request, shown, self.clock())
 
     async def rank(self, model: Model, ask: Ask) -> Event:
         """A list for a request, stored; for a retry the list of the first time."""
         held = await self.state(model, self.key(model, ask.user, ask.segment))
-        event: Event = await self._keeper.ask_async(Record(self.make(model, held, ask)), RANK_PATIENCE)
+        try:
+            made = self.make(model, held, ask)
+        except RankError:
+            earlier = None if ask.request_id is None else await self.do(self._earlier(model, ask))
+            if earlier is None:
+                raise
+            return earlier  # type: ignore[no-any-return]
+        event: Event = await self._keeper.ask_async(Record(made), RANK_PATIENCE)
         return event
+
+    @staticmethod
+    def _earlier(model: Model, ask: Ask) -> Callable[[Transaction], Event | None]:
+        """The list this request was answered with when it still could be."""
+
+        def read(tx: Transaction) -> Event | None:
+            assert ask.request_id is not None
+            earlier = tx.event_of_request(model.name, ask.request_id)
+            return earlier if earlier is not None and earlier.digest == digest_of(ask) else None
+
+        return read
 
     async def state(self, model: Model, key: str) -> Held:
         """The state of a key, brought into memory if need be."""
@@ -430,9 +463,10 @@ class Engine:
 
         def write(tx: Transaction) -> bool:
             tx.alone()
-            if tx.has("create", name):
-                model = self.models.get(name)
-                if model is not None and model.settings != settings:
+            made = tx.first("create", name)
+            if made is not None:
+                model = self.models.get(name)  # not there yet if it was made a moment ago, maybe by another server
+                if settings != (Settings(**json.loads(made)) if model is None else model.settings):
                     raise ConflictError(f"model {name!r} is there already, with other settings; PATCH changes them")
                 return False
             tx.append("create", name, self.clock(), settings.model_dump_json())
@@ -456,7 +490,7 @@ class Engine:
             position = self.position if held is None else held.position
             snapshot = Snapshot(f"s-{secrets.token_hex(6)}", model.name, name, position, self.clock())
             tx.add_snapshot(snapshot)
-            tx.save(model.unsaved(1))
+            tx.save(model.unsaved(1), self.position)
             return snapshot
 
         return write
@@ -482,6 +516,7 @@ class Engine:
         own = [name for name, model in self.models.items() if model.settings.scope == "user"]
 
         def write(tx: Transaction) -> tuple[int, int, int]:
+            tx.alone()  # so that no state is saved by others meanwhile
             salt = secrets.token_hex(8)
             tx.append("forget", "", self.clock(), json.dumps({"salt": salt, "digest": _mark(user, salt)}))
             return tx.forget(user, own)
@@ -494,7 +529,12 @@ class Engine:
         return 0.0 if since is None else max(0.0, self.clock() - since)
 
 
-_LATE = Fed("late", "the wait for feedback on this list is over")
+def _duplicate(model: str) -> Fed:
+    return Fed("duplicate", "this list has feedback already; the first counts", model)
+
+
+def _late(model: str) -> Fed:
+    return Fed("late", "the wait for feedback on this list is over", model)
 
 
 def _place(click: int | str | Click, items: list[Any]) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,17 +12,16 @@ import numpy as np
 from rankfall.catalog import Catalog, Id
 from rankfall.errors import CatalogError
 from rankfall.policies.linear import LARGEST_GIVEN
-from rankfall.service.schemas import Item, ItemBody, ItemPatch
+from rankfall.service.schemas import LONGEST_NAME, LONGEST_TITLE, Item, ItemBody, ItemPatch
 from rankfall.stores.packing import pack, unpack
 
 
 def id_of(text: str, catalog: Catalog) -> Id:
     """The id that a path names: digits are a whole number where the catalog's ids are."""
     if whole_ids(catalog):
-        try:
-            return int(text)
-        except ValueError:
-            raise CatalogError(f"no item with id {text!r}: ids of this catalog are whole numbers") from None
+        if not re.fullmatch(r"-?(0|[1-9][0-9]*)", text, re.ASCII):
+            raise CatalogError(f"no item with id {text!r}: ids of this catalog are whole numbers")
+        return int(text)
     return text
 
 
@@ -82,6 +82,7 @@ def fitting(items: Catalog, like: Catalog) -> Catalog:
             f"items with topics {list(items.topics)} and {items.n_features} features do not fit a catalog "
             f"with topics {list(like.topics)} and {like.n_features} features"
         )
+    _check_words(items)
     largest = float(np.abs(items.relevance).max(initial=0.0))
     if largest > LARGEST_GIVEN:
         raise CatalogError(f"a relevance feature is {largest:g}; scale features to about 1 (at most {LARGEST_GIVEN:g})")
@@ -91,6 +92,16 @@ def fitting(items: Catalog, like: Catalog) -> Catalog:
         return items
     titles = None if like.titles is None else [str(item) for item in items.ids]
     return Catalog(items.coverage, items.relevance, ids=items.ids, titles=titles, topics=items.topics)
+
+
+def _check_words(items: Catalog) -> None:
+    """What a file can hold but callers could never name, or could not be shown."""
+    for item in items.ids:
+        if isinstance(item, str) and not (0 < len(item) <= LONGEST_NAME and item.isprintable()):
+            raise CatalogError(f"id {item!r} must have 1 to {LONGEST_NAME} characters, all printable")
+    for item, title in zip(items.ids, items.titles or (), strict=False):
+        if len(title) > LONGEST_TITLE:
+            raise CatalogError(f"the title of item {item!r} has {len(title)} characters; at most {LONGEST_TITLE}")
 
 
 def merged(catalog: Catalog, items: Catalog) -> Catalog:
@@ -159,4 +170,4 @@ def applied(catalog: Catalog | None, body: str, blob: bytes | None) -> Catalog:
     if blob is not None:
         catalog = merged(catalog, unpacked(blob))
     gone = [item for item in change.get("delete", ()) if item in catalog]
-    return catalog.withdraw(gone) if gone else catalog
+    return catalog.withdraw(gone) if gone and len(set(gone)) < len(catalog) else catalog  # one always stays

@@ -38,6 +38,7 @@ class Job(Generic[T]):
     until: float
     result: Any = None
     error: BaseException | None = None
+    told: bool = False
 
     def deliver(self) -> None:
         """Tell whoever waits."""
@@ -123,7 +124,7 @@ class Keeper:
         while batch:
             try:
                 self._work(batch)
-                self._deliver(batch)
+                self.deliver(batch)
                 return
             except StoreError as problem:
                 self._failed()
@@ -144,12 +145,16 @@ class Keeper:
         given_up = [job for job in batch if hopeless(job)]
         for job in given_up:
             job.error = reason
-        self._deliver(given_up)
+        self.deliver(given_up)
         return [job for job in batch if job not in given_up]
 
-    def _deliver(self, batch: list[Job[Any]]) -> None:
+    def deliver(self, batch: list[Job[Any]]) -> None:
+        """Tell those who wait; who was told before is not told again."""
         loops: dict[asyncio.AbstractEventLoop, list[Job[Any]]] = {}
         for job in batch:
+            if job.told:
+                continue
+            job.told = True
             if isinstance(job.future, Future):
                 job.deliver()
             else:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from starlette.background import BackgroundTask
 
 from rankfall.catalog import Catalog
-from rankfall.errors import CatalogError, InvalidError, NotFoundError, RankfallError, RefusedError
+from rankfall.errors import CatalogError, ConflictError, InvalidError, NotFoundError, RankfallError, RefusedError
 from rankfall.service.engine import Engine
 from rankfall.service.items import catalog_of, fitting, id_of, item_of, patched, whole_ids
 from rankfall.service.keys import RIGHTS
@@ -144,7 +144,14 @@ async def delete_item(item: Name, request: Request) -> dict[str, Any]:
     _, engine, catalog = _writable(request)
     _row(catalog, item)
     key = id_of(item, catalog)
+    _check_some_stay(catalog, [key])
     return {"id": key, "version": await engine.do(engine.put_catalog(None, [key]))}
+
+
+def _check_some_stay(catalog: Catalog, gone: list[Any], put: Catalog | None = None) -> None:
+    left = set(catalog.ids) | set(() if put is None else put.ids)
+    if gone and not left - set(gone):
+        raise ConflictError("a catalog cannot be without items; put others first")
 
 
 @routes.post(
@@ -174,6 +181,7 @@ async def bulk(request: Request) -> dict[str, Any]:
         raise InvalidError(
             "send application/x-ndjson or application/vnd.apache.parquet", code="unsupported", status=415
         )
+    _check_some_stay(catalog, gone, given)
     created = sum(item not in catalog for item in given.ids)
     version = await engine.do(engine.put_catalog(given if len(given) else None, gone))
     return {"put": len(given), "created": created, "deleted": len(gone), "version": version}
@@ -188,6 +196,8 @@ def _lines(body: bytes, catalog: Catalog) -> tuple[Catalog, list[Any]]:
         try:
             fields = json.loads(line)
             if isinstance(fields, dict) and fields.get("delete") is True:
+                if type(fields["id"]) not in (int, str):
+                    raise ValueError(f"id {fields['id']!r} is neither text nor a whole number")
                 if fields["id"] in catalog:  # gone already is as good: a retry must not fail
                     gone.append(fields["id"])
                 continue
@@ -220,7 +230,7 @@ def _parquet(body: bytes, catalog: Catalog) -> Catalog:
 def _model(request: Request, name: str, right: str) -> tuple[Engine, Model]:
     service = service_of(request)
     service.need(request, right, name)
-    return service.running, service.running.model(name)
+    return service.running, service.model(name)
 
 
 def _named(model: Model) -> dict[str, Any]:
@@ -241,7 +251,9 @@ async def create(model: ModelName, settings: Settings, request: Request, respons
     service = service_of(request)
     service.need(request, "admin", model)
     engine = service.running
-    await asyncio.to_thread(Model, model, settings, _catalog(engine), [], 0.0, 1)  # raises what the catalog cannot give
+    await asyncio.to_thread(
+        Model, model, settings, _catalog(engine), 0, [], 0.0, 1
+    )  # raises what the catalog cannot give
     if await engine.do(engine.create(model, settings)):
         response.status_code = 201
     return {"name": model, **settings.model_dump(mode="json")}
@@ -263,7 +275,7 @@ async def read(model: ModelName, request: Request, user: Who = None, segment: Wh
     if not service.grant(request).may("admin", model):
         service.need(request, "rank", model)
     engine = service.running
-    found = engine.model(model)
+    found = service.model(model)
     key = found.key(user, segment)
     held = None if key is None else await engine.state(found, key)
     counts = found.tally.counts
@@ -308,7 +320,7 @@ async def history(
     if not service.grant(request).may("admin", model):
         service.need(request, "rank", model)
     engine = service.running
-    width, buckets = engine.model(model).tally.history(hours, engine.clock())
+    width, buckets = service.model(model).tally.history(hours, engine.clock())
     shown = []
     for start, arms in buckets:
         lists = sum(cell[0] for cell in arms.values())
@@ -377,7 +389,11 @@ async def download(
     key = engine.key(found, user, segment)
     with tempfile.NamedTemporaryFile(suffix=".rankfall", delete=False) as file:
         path = Path(file.name)
-    await asyncio.to_thread(engine.save_state, found, key, source.position, path)
+    try:
+        await asyncio.to_thread(engine.save_state, found, key, source.position, path)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
     return FileResponse(
         path,
         media_type="application/octet-stream",

@@ -27,6 +27,7 @@ class Held:
     policy: LinearPolicy
     position: Position
     revision: int
+    catalog: int  # version of the catalog that the policy ranks
     unsaved: int = 0
     last: tuple[int, int, int, Ranking] | None = None  # updates, revision, k, and what they gave
 
@@ -64,7 +65,14 @@ class Model:
     """A model and the states it holds in memory, at most ``room`` of them, the least recently used leaving first."""
 
     def __init__(
-        self, name: str, settings: Settings, catalog: Catalog, turns: Sequence[Turn], created: float, room: int
+        self,
+        name: str,
+        settings: Settings,
+        catalog: Catalog,
+        version: int,
+        turns: Sequence[Turn],
+        created: float,
+        room: int,
     ) -> None:
         self.name = name
         self.settings = settings
@@ -75,13 +83,13 @@ class Model:
         self._held: OrderedDict[str, Held] = OrderedDict()
         self._lock = threading.Lock()
         self._revision = 0
-        self._build(catalog)
+        self._build(catalog, version)
 
-    def _build(self, catalog: Catalog) -> None:
+    def _build(self, catalog: Catalog, version: int) -> None:
         blocked = set(self.settings.blocked)
         shown = catalog.withdraw([item for item in catalog.ids if item in blocked]) if blocked else catalog
         recipe = LINEAR[self.settings.policy]
-        self._full = catalog
+        self._full, self._version = catalog, version
         self._template = recipe(shown, self.settings.gamma, forgetting=self._forgetting)
         self._template.pruning = self.settings.scope != "user"  # shortlists are worth their memory when shared by many
         self._revision += 1
@@ -91,10 +99,10 @@ class Model:
         """The items it may show."""
         return self._template.catalog
 
-    def use(self, catalog: Catalog) -> None:
+    def use(self, catalog: Catalog, version: int) -> None:
         """Show these items from now on."""
         with self._lock:
-            self._build(catalog)
+            self._build(catalog, version)
 
     def change(self, settings: Settings) -> None:
         """Take new settings; what was learned stays."""
@@ -102,7 +110,7 @@ class Model:
             rebuild = settings.blocked != self.settings.blocked
             self.settings = settings
             if rebuild:
-                self._build(self._full)
+                self._build(self._full, self._version)
             elif settings.gamma != self._template.gamma:
                 self._template.gamma = settings.gamma
                 self._revision += 1
@@ -120,7 +128,7 @@ class Model:
             self._held.move_to_end(key)
             if held.revision != self._revision:
                 held.policy = self._template.with_model(held.policy.model)
-                held.revision = self._revision
+                held.revision, held.catalog = self._revision, self._version
             return held
 
     def learn(self, entry: Entry) -> None:
@@ -194,12 +202,15 @@ class Model:
                 model, position = self.restore(checkpoint.state), checkpoint.position
             else:
                 model, position = before.get(key) or self.fresh(), turn.position
-            states.append(Held(self._template.with_model(model), position, self._revision))
-        for held, answers in zip(
-            states, store.answers(self.name, keys, [held.position for held in states], upto), strict=True
-        ):
-            for entry in answers:
-                held.learn(entry)
+            states.append(Held(self._template.with_model(model), position, self._revision, self._version))
+        behind = list(zip(keys, states, strict=True))
+        while behind:
+            after = [held.position for _, held in behind]
+            pages = store.answers(self.name, [key for key, _ in behind], after, upto, PAGE)
+            for (_, held), page in zip(behind, pages, strict=True):
+                for entry in page:
+                    held.learn(entry)
+            behind = [one for one, page in zip(behind, pages, strict=True) if len(page) == PAGE]
         return states
 
     def fresh(self) -> Ridge:
@@ -227,13 +238,15 @@ class Model:
         }
 
     @classmethod
-    def from_plain(cls, name: str, plain: dict[str, Any], catalog: Catalog, room: int) -> Model:
+    def from_plain(cls, name: str, plain: dict[str, Any], catalog: Catalog, version: int, room: int) -> Model:
         """The model that gave :meth:`plain`."""
         turns = [Turn(Position(*at), None if source is None else Position(*source)) for at, source in plain["turns"]]
-        model = cls(name, Settings(**plain["settings"]), catalog, turns, plain["created"], room)
+        model = cls(name, Settings(**plain["settings"]), catalog, version, turns, plain["created"], room)
         model.tally = Tally(**plain["tally"])
         return model
 
 
+PAGE = 1000
+"""Answers of one key read at a time."""
 SAVE_AFTER = 8
 """A state that leaves memory with fewer new answers than this is not saved: reading them again costs less."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import random
 import secrets
 from collections import deque
@@ -62,8 +61,8 @@ def token(size: int) -> str:
 class Request:
     """A request against the catalog of a model: ids looked up, unknown ones set aside."""
 
-    def __init__(self, model: Model, ask: Ask) -> None:
-        self.catalog: Catalog = model.catalog
+    def __init__(self, model: Model, ask: Ask, catalog: Catalog | None = None) -> None:
+        self.catalog: Catalog = model.catalog if catalog is None else catalog
         self.unknown: list[Id] = []
         self.candidates = self._rows(ask.candidates)
         self.exclude = self._rows(ask.exclude)
@@ -124,7 +123,9 @@ class Request:
             return Shown(ranking.items, "policy", ranking, 1.0)
         free = self.k - len(fixed)
         pool = self._pool(set(fixed.values()))
-        chance = share / math.perm(len(pool), free)
+        chance = share  # of each list drawn at random; step by step, for their number soon exceeds any float
+        for drawn_already in range(free):
+            chance /= len(pool) - drawn_already
         if random.random() >= share:
             return Shown(ranking.items, "policy", ranking, 1.0 - share + chance)
         drawn = iter(random.sample(pool, free))
@@ -145,7 +146,7 @@ def given(policy: LinearPolicy, rows: IntArray) -> Ranking:
 
 def show(model: Model, held: Held, ask: Ask, on_error: Callable[[Exception], None]) -> tuple[Request, Shown]:
     """The list for a request. An error inside the policy gives the baseline, and is reported to ``on_error``."""
-    request = Request(model, ask)
+    request = Request(model, ask, held.policy.catalog)  # rows mean to the policy what they mean here
     try:
         if in_control(model, ask.user):
             return request, Shown(request.baseline(), "control")
@@ -161,7 +162,7 @@ def show(model: Model, held: Held, ask: Ask, on_error: Callable[[Exception], Non
         return request, Shown(request.baseline(), "fallback")
 
 
-def event_of(model: Model, held: Held, ask: Ask, request: Request, shown: Shown, catalog: int, now: float) -> Event:
+def event_of(model: Model, held: Held, ask: Ask, request: Request, shown: Shown, now: float) -> Event:
     """The list as it is stored and answered."""
     settings = model.settings
     event_id = f"{int(now * 1000):012x}{token(10)}"
@@ -183,7 +184,7 @@ def event_of(model: Model, held: Held, ask: Ask, request: Request, shown: Shown,
         arm=shown.arm,
         learn=shown.ranking is not None,
         propensity=shown.propensity,
-        catalog=catalog,
+        catalog=held.catalog,
         covered=int(np.count_nonzero(request.catalog.coverage[shown.rows].max(axis=0, initial=0.0))),
         request=json.dumps(limits) if limits else None,
         answer=to_json(answer).decode(),

@@ -21,7 +21,9 @@ def _clean(text: str) -> str:
     return text
 
 
-Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_clean)]
+LONGEST_NAME, LONGEST_TITLE = 200, 1000
+
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(_clean)]
 ItemId = Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)] | Name
 ModelName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -171,7 +173,7 @@ class ItemBody(_Words):
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"title": "Alien", "coverage": {"horror": 0.9}, "relevance": [0.3, 0.1]}]}
     )
-    title: Annotated[str, Field(max_length=1000)] | None = None
+    title: Annotated[str, Field(max_length=LONGEST_TITLE)] | None = None
     coverage: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(default_factory=dict)
     relevance: list[Finite] = Field(default_factory=list)
 
@@ -179,7 +181,7 @@ class ItemBody(_Words):
 class ItemPatch(_Words):
     """What to change of an item; topics not named stay as they are."""
 
-    title: Annotated[str, Field(max_length=1000)] | None = None
+    title: Annotated[str, Field(max_length=LONGEST_TITLE)] | None = None
     coverage: dict[str, Annotated[float, Field(ge=0, le=1)]] | None = None
     relevance: list[Finite] | None = None
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 
 from fastapi import Request
 
-from rankfall.errors import RefusedError
-from rankfall.service.edge import Limits
+from rankfall.errors import NotFoundError, RefusedError
+from rankfall.service.edge import NO_KEY, Limits
 from rankfall.service.engine import Engine
 from rankfall.service.keys import Grant, Keys
 from rankfall.service.metrics import Metrics
+from rankfall.service.model import Model
 
 
 @dataclass
@@ -28,6 +29,13 @@ class Service:
         assert self.engine is not None
         return self.engine
 
+    def model(self, name: str) -> Model:
+        """The model of this name. If there is none, no others are named: a key may be for one model only."""
+        model = self.running.models.get(name)
+        if model is None:
+            raise NotFoundError(f"no model {name!r}; GET /v1/models lists those there are")
+        return model
+
     def grant(self, request: Request) -> Grant:
         """What this caller may do; raises for a wrong key."""
         return self.grant_of(request.headers.get("x-api-key"))
@@ -36,7 +44,7 @@ class Service:
         """What the holder of a key may do; raises for a wrong one."""
         grant = self.keys.grant(key)
         if grant is None:
-            raise RefusedError("no valid key in the header X-API-Key", code="unauthorized", status=401)
+            raise RefusedError(NO_KEY, code="unauthorized", status=401)
         return grant
 
     def need(self, request: Request, right: str, model: str) -> Grant:

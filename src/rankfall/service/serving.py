@@ -7,6 +7,7 @@ import json
 from typing import Any, get_args
 
 from fastapi import APIRouter, Request, Response
+from fastapi.exceptions import RequestValidationError
 
 from rankfall.errors import NotFoundError, RankfallError, StoreError
 from rankfall.service.bodies import read, takes
@@ -54,7 +55,7 @@ def _check(service: Service, ask: Ask) -> None:
 async def _rank(service: Service, name: str, ask: Ask) -> str:
     engine, metrics = service.running, service.metrics
     _check(service, ask)
-    model = engine.model(name)
+    model = service.model(name)
     try:
         event: Event = await engine.rank(model, ask)
     except StoreError:
@@ -118,10 +119,21 @@ def _check_batch(service: Service, size: int) -> None:
         raise RankfallError(f"a batch of {size}; at most {service.limits.batch} are taken at once")
 
 
+def _several(body: bytes) -> list[Feedback]:
+    if b'"feedback"' not in body:
+        return [read(Feedback, body)]
+    try:
+        return read(FeedbackMany, body).feedback
+    except RequestValidationError as problem:  # the word may also be an id
+        if all(error["type"] != "missing" or error["loc"] != ("body", "feedback") for error in problem.errors()):
+            raise
+    return [read(Feedback, body)]
+
+
 async def feedback_from(service: Service, key: str | None, body: bytes) -> str:
     """The answer to a feedback request, from its parts."""
     grant = service.grant_of(key)
-    several = read(FeedbackMany, body).feedback if b'"feedback"' in body else [read(Feedback, body)]
+    several = _several(body)
     _check_batch(service, len(several))
     results = await service.running.feed(several, lambda model: grant.may("feedback", model))
     _count(service, results)

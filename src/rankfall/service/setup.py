@@ -10,7 +10,7 @@ from rankfall.errors import RankfallError
 from rankfall.service.engine import Engine
 from rankfall.service.items import fitting, packed
 from rankfall.service.schemas import Settings
-from rankfall.stores import Transaction, open_store
+from rankfall.stores import Transaction, open_store, without_secrets
 
 FIRST = "default"
 
@@ -22,7 +22,9 @@ def prepare(place: str, read: Callable[[], Catalog] | None, settings: Mapping[st
         said = []
         if engine.catalog is None:
             if read is None:
-                raise RankfallError(f"the store {_plain(place)} has no catalog yet; give --catalog FILE the first time")
+                raise RankfallError(
+                    f"the store {without_secrets(place)} has no catalog yet; give --catalog FILE the first time"
+                )
             catalog = read()
             engine.do_now(_seed(engine, fitting(catalog, catalog)))
         elif read is not None:
@@ -50,8 +52,3 @@ def _seed(engine: Engine, catalog: Catalog) -> Callable[[Transaction], None]:
             tx.append("catalog", "", engine.clock(), '{"replace": true}', blob=packed(catalog))
 
     return write
-
-
-def _plain(place: str) -> str:
-    """An address without what must not be shown."""
-    return place.split("@")[-1] if "@" in place else place

@@ -18,9 +18,20 @@ __all__ = [
     "Store",
     "Transaction",
     "open_store",
+    "without_secrets",
 ]
 
 FILE = "rankfall.sqlite"
+
+
+def without_secrets(place: str) -> str:
+    """An address as it may be shown: without user, password and options; a folder as it is.
+
+    >>> without_secrets("postgresql://me:word@db:5432/shop?password=word")
+    'postgresql://db:5432/shop'
+    """
+    scheme, mark, rest = place.partition("://")
+    return f"{scheme}{mark}{rest.rpartition('@')[2].partition('?')[0]}" if mark else place
 
 
 def open_store(place: str | Path, *, make: bool = True) -> Store:
@@ -28,7 +39,7 @@ def open_store(place: str | Path, *, make: bool = True) -> Store:
 
     >>> open_store("mysql://somewhere")
     Traceback (most recent call last):
-    rankfall.errors.StoreError: no store at 'mysql://somewhere': give a folder, or an address postgresql://...
+    rankfall.errors.StoreError: no store at mysql://somewhere: give a folder, or an address postgresql://...
     """
     text = str(place)
     if text.startswith(("postgresql://", "postgres://")):
@@ -38,9 +49,9 @@ def open_store(place: str | Path, *, make: bool = True) -> Store:
             raise StoreError(
                 f"PostgreSQL needs the extra: pip install 'rankfall[postgres]' (missing: {problem.name})"
             ) from None
-        return Store(postgres_at(text))
+        return Store(postgres_at(text), make=make)
     if "://" in text:
-        raise StoreError(f"no store at {text!r}: give a folder, or an address postgresql://...")
+        raise StoreError(f"no store at {without_secrets(text)}: give a folder, or an address postgresql://...")
     folder = Path(place)
     if not make and not (folder / FILE).is_file():
         raise FileError(f"{folder} holds no store ({FILE} is not there)")

@@ -36,6 +36,11 @@ class _Connection:
                 keepalives_interval=5,
                 keepalives_count=3,
             )
+        except psycopg.ProgrammingError:  # it quotes the address, or parts of it: the password may be among them
+            raise StoreError(
+                "the address of the database cannot be read; it is postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with "
+                "%XX for characters that have a meaning in an address"
+            ) from None
         except psycopg.Error as problem:
             raise StoreError(f"cannot reach PostgreSQL: {str(problem).strip()}") from problem
         self._lock = threading.Lock()

@@ -25,9 +25,13 @@ class _Connection:
         self._path = path
         try:
             self._inner = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
+        except sqlite3.Error as problem:
+            raise StoreError(f"cannot open {path}: {problem}") from problem
+        try:
             for setting in _SETTINGS:
                 self._inner.execute(setting)
         except sqlite3.Error as problem:
+            self._inner.close()
             raise StoreError(f"cannot open {path}: {problem}") from problem
 
     def run(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:

@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import Any, Protocol
 
 from rankfall.errors import StoreError
-from rankfall.stores.records import Checkpoint, Entry, Event, Position, Snapshot
+from rankfall.stores.records import START, Checkpoint, Entry, Event, Position, Snapshot
 
 Row = tuple[Any, ...]
 
@@ -128,6 +128,12 @@ class Transaction:
         )
         return int(self.run(sql, (kind, model, key, body, blob, at))[0][0])
 
+    def first(self, kind: str, model: str) -> str | None:
+        """The body of the first entry of this kind for this model."""
+        sql = "SELECT body FROM journal WHERE model = ? AND kind = ? ORDER BY xid, seq LIMIT 1"
+        rows = self.run(sql, (model, kind))
+        return rows[0][0] if rows else None
+
     def has(self, kind: str, model: str) -> bool:
         """Whether the journal has an entry of this kind for this model."""
         return bool(self.run("SELECT 1 FROM journal WHERE model = ? AND kind = ? LIMIT 1", (model, kind)))
@@ -140,9 +146,19 @@ class Transaction:
             (since, now, limit),
         )
 
-    def save(self, checkpoints: Iterable[Checkpoint]) -> None:
-        """Keep states; older ones of the same key that no snapshot needs are dropped."""
+    def save(self, checkpoints: Iterable[Checkpoint], seen: Position) -> None:
+        """Keep states; older ones of the same key that no snapshot needs are dropped.
+
+        ``seen`` is how far the journal was read. If a user was forgotten after that nothing is kept, for it could be a
+        state of that user.
+        """
         kept = list(checkpoints)
+        self.alone()
+        if self.run(
+            "SELECT 1 FROM journal WHERE model = '' AND key = '' AND kind = 'forget' AND (xid, seq) > (?, ?) LIMIT 1",
+            seen,
+        ):
+            return
         self.run_many(
             "INSERT INTO checkpoints (model, key, xid, seq, state) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
             [(c.model, c.key, *c.position, c.state) for c in kept],
@@ -189,12 +205,14 @@ class Transaction:
 class Store:
     """Reads, and opens transactions. One thread writes; any thread may read."""
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: Dialect, *, make: bool = True) -> None:
         self.dialect = dialect
         self._writing = threading.RLock()
         self._reading = threading.RLock()
         self._writer: Connection | None = None
         self._reader: Connection | None = None
+        if not make:
+            self._need_tables()
         with self.transaction() as tx:
             tx.alone()
             for statement in dialect.schema:
@@ -205,6 +223,15 @@ class Store:
                     "into another cluster, where their order cannot be continued. Copy the cluster itself, or advance "
                     "its transaction counter (pg_resetwal -x) beyond the largest xid in the table journal"
                 )
+
+    def _need_tables(self) -> None:
+        connection = self.dialect.connect()
+        try:
+            connection.run("SELECT 1 FROM journal LIMIT 1")
+        except StoreError:
+            raise StoreError("this database holds no store of Rankfall; rankfall serve makes one") from None
+        finally:
+            connection.close()
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
@@ -264,13 +291,15 @@ class Store:
             )
         return [_entry(row) for row in rows]
 
-    def answers(self, model: str, keys: Sequence[str], after: Sequence[Position], upto: Position) -> list[list[Entry]]:
-        """For each key the feedback after its position, up to and with ``upto``, in order."""
+    def answers(
+        self, model: str, keys: Sequence[str], after: Sequence[Position], upto: Position, limit: int
+    ) -> list[list[Entry]]:
+        """For each key the feedback after its position, up to and with ``upto``, in order; at most so many of each."""
         with self.reading() as connection:
             found = connection.run_many(
                 f"SELECT {_ENTRY} {_FROM} WHERE j.model = ? AND j.key = ? AND (j.xid, j.seq) > (?, ?) "
-                "AND (j.xid, j.seq) <= (?, ?) AND j.kind IN ('feedback', 'expired') ORDER BY j.xid, j.seq",
-                [(model, key, *position, *upto) for key, position in zip(keys, after, strict=True)],
+                "AND (j.xid, j.seq) <= (?, ?) AND j.kind IN ('feedback', 'expired') ORDER BY j.xid, j.seq LIMIT ?",
+                [(model, key, *position, *upto, limit) for key, position in zip(keys, after, strict=True)],
             )
         return [[_entry(row) for row in rows] for rows in found]
 
@@ -346,11 +375,24 @@ class Store:
             for row in rows
         ]
 
-    def decisions(self) -> list[Entry]:
-        """Every entry that is not feedback, in order."""
+    def decisions(self, after: Position = START, limit: int = 1000) -> list[Entry]:
+        """The next entries that are not feedback, in order, final or not."""
         with self.reading() as connection:
-            rows = connection.run(f"SELECT {_ENTRY} {_FROM} WHERE j.event_id IS NULL ORDER BY j.xid, j.seq")
+            rows = connection.run(
+                f"SELECT {_ENTRY} {_FROM} WHERE j.event_id IS NULL AND (j.xid, j.seq) > (?, ?) "
+                "ORDER BY j.xid, j.seq LIMIT ?",
+                (*after, limit),
+            )
         return [_entry(row) for row in rows]
+
+    def end(self) -> Position:
+        """The last final entry of the journal: what is there up to it stays as it is."""
+        backwards = ", ".join(f"{column} DESC" for column in self.dialect.order.split(", "))
+        with self.reading() as connection:
+            rows = connection.run(
+                f"SELECT j.xid, j.seq FROM journal j WHERE {self.dialect.final} ORDER BY {backwards} LIMIT 1"
+            )
+        return Position(*rows[0]) if rows else START
 
 
 def _event_row(event: Event) -> Row:

@@ -1,0 +1,28 @@
+"""``rankfall export``: the log of a service, as Parquet."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import click
+
+from rankfall.cli.places import place_options, progress, store_at
+
+
+@click.command(name="export")
+@place_options
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder for the files.")
+@click.option("--model", help="Only this model.  [default: all]")
+def command(data: Path | None, store: str | None, out: Path, model: str | None) -> None:
+    """Write the log of a service to Parquet: lists, decisions, and the catalog as it changed.
+
+    Servers may run meanwhile; the files hold the state of one moment.
+    """
+    from rankfall.logs.export import CATALOG, DECISIONS, EVENTS, export
+
+    with closing(store_at(data, store)) as opened, progress("exporting", None) as step:
+        done = export(opened, out, model, step)
+    click.echo(f"{out / EVENTS}: {done.lists:,} lists, {done.answered:,} answered")
+    click.echo(f"{out / DECISIONS}: {done.decisions:,} decisions")
+    click.echo(f"{out / CATALOG}: {done.catalog_rows:,} changes of items")

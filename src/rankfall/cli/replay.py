@@ -1,0 +1,134 @@
+"""``rankfall replay``: learn anew from a log, by another policy."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rankfall.cli.places import progress
+from rankfall.policies import LINEAR
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from rankfall.logs.replay import Replay
+    from rankfall.model import Discount, Window
+    from rankfall.service.schemas import Scope
+
+
+class Forget(click.ParamType["Discount | Window"]):
+    """``discount=0.999`` or ``window=1000``."""
+
+    name = "how"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Discount | Window:
+        """What is meant."""
+        from rankfall.errors import ProblemError
+        from rankfall.model import Discount, Window
+
+        if isinstance(value, Discount | Window):
+            return value
+        kind, _, amount = str(value).partition("=")
+        try:
+            if kind == "discount":
+                return Discount(float(amount))
+            if kind == "window":
+                return Window(int(amount))
+        except (ValueError, ProblemError) as problem:
+            raise click.BadParameter(f"{value!r}: {problem}", ctx, param) from None
+        raise click.BadParameter(f"{value!r} is neither discount=0.999 nor window=1000", ctx, param)
+
+
+@click.command(name="replay")
+@click.argument("folder", metavar="LOGDIR", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--policy", required=True, type=click.Choice(list(LINEAR)), help="The policy to learn with.")
+@click.option("--gamma", type=click.FloatRange(0), default=1.0, show_default=True, help="Its exploration.")
+@click.option("--model", help="Whose log.  [default: the only one there is]")
+@click.option(
+    "--scope",
+    type=click.Choice(["global", "segment", "user"]),
+    help="One state for all, or for each.  [default: as the log has it]",
+)
+@click.option("--forgetting", type=Forget(), help="discount=0.999, or window=1000 (lists).  [default: never]")
+@click.option("--every-list", is_flag=True, help="Learn also from lists that the service did not learn from.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the result to this file, as JSON.")
+def command(
+    folder: Path,
+    policy: str,
+    gamma: float,
+    model: str | None,
+    scope: Scope | None,
+    forgetting: Discount | Window | None,
+    every_list: bool,
+    out: Path | None,
+) -> None:
+    """Learn anew from a log that rankfall export wrote, by another policy.
+
+    Says what it would know, how often it would have shown the same list, and, where lists were drawn at random, an
+    estimate of the click rate it would have had.
+    """
+    from rich.console import Console
+
+    from rankfall.files import replacing
+    from rankfall.logs.reading import Log
+    from rankfall.logs.replay import replay
+
+    log = Log(folder, model)
+    with progress("replaying", log.height) as step:
+        result = replay(log, policy, gamma, scope, forgetting=forgetting, every_list=every_list, progress=step)
+    _say(Console(), result)
+    if out is not None:
+        with replacing(out) as temporary:
+            temporary.write_text(json.dumps(result.plain(), indent=2) + "\n")
+        click.echo(f"Wrote {out}.")
+
+
+def _say(console: Console, result: Replay) -> None:
+    from rich.table import Table
+
+    counts = result.counts
+    each = "" if result.scope == "global" else f", {len(result.states):,} states, one for each {result.scope}"
+    fading = "" if result.forgetting is None else f", {result.forgetting}"
+    table = Table(
+        title=f"{result.policy}, gamma {result.gamma:g}{fading}, on the log of {result.model!r}{each}",
+        title_justify="left",
+        show_header=False,
+    )
+    table.add_column()
+    table.add_column(justify="right")
+    table.add_row("lists in the log", f"{counts.lists:,}")
+    table.add_row("learned from", f"{counts.learned:,}")
+    for name, value in (
+        ("not answered", counts.unanswered),
+        ("not for learning (see --every-list)", counts.not_for_learning),
+        (f"without a {result.scope}", counts.without_key),
+        ("not in the catalog of their time", counts.without_catalog),
+    ):
+        if value:
+            table.add_row(name, f"{value:,}")
+    if counts.ranked:
+        table.add_row("would have shown the same list", f"{counts.same_list / counts.ranked:.1%}")
+        table.add_row("would have shown the same top item", f"{counts.same_top / counts.ranked:.1%}")
+    table.add_section()
+    for name, weight in result.weights.items():
+        table.add_row(f"weight of {name}", f"{weight:+.4f}")
+    table.add_section()
+    table.add_row("lists drawn at random, of those answered", f"{counts.random:,} ({result.support:.1%})")
+    found = result.estimate
+    if found is not None:
+        table.add_row("the same as it would have shown", f"{found.matched:,} (worth {found.effective:,.0f})")
+        table.add_row("click rate there, as logged", f"{found.logged:.4f}")
+        table.add_row("click rate of this policy, IPS", _interval(found.ips.value, found.ips.low, found.ips.high))
+        if found.self_normalised is not None:
+            one = found.self_normalised
+            table.add_row("self-normalised", _interval(one.value, one.low, one.high))
+    console.print(table)
+    if result.why is not None:
+        console.print(result.why[0].upper() + result.why[1:] + ".", highlight=False)
+
+
+def _interval(value: float, low: float, high: float) -> str:
+    return f"{value:.4f} ({low:.4f} to {high:.4f})"

@@ -1,0 +1,759 @@
+"""Whatever happens, in whatever order: the state is what the accepted answers say, bit for bit."""
+
+import json
+import math
+from collections.abc import Iterator
+from itertools import count, permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from engines import START, FakeClock, Quiet, arrays, make_model, open_engine, patch, small_catalog
+from rankfall import CascadeHybrid, RankError
+from rankfall.errors import ConflictError, NotFoundError
+from rankfall.model import Ridge
+from rankfall.policies import LinearPolicy
+from rankfall.service.ranking import in_control
+from rankfall.service.schemas import ItemPatch
+from rankfall.stores import Event
+
+WAIT = 600.0
+USERS = ["anna", "ben", "cleo", "dora"]
+MODELS = {"shared": "global", "own": "user"}
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return str(tmp_path / "data") if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def engine(place: str, clock: FakeClock) -> Iterator[Quiet]:
+    opened = open_engine(place, clock)
+    yield opened
+    opened.stop()
+
+
+Learned = tuple[bytes, int | None]
+"""Features as shown, and the 0-based position of the first click."""
+
+
+def batch(learned: list[Learned]) -> dict[str, bytes]:
+    """The state after these lists, computed by itself: under the cascade, what is above the first click was passed by,
+    and what is below was not seen."""
+    model = Ridge(4)
+    for features, click in learned:
+        rows = np.frombuffer(features).reshape(-1, 4)
+        seen = len(rows) if click is None else click + 1
+        rewards = np.zeros(seen)
+        if click is not None:
+            rewards[click] = 1.0
+        model.learn(rows[:seen], rewards)
+    return {name: array.tobytes() for name, array in model.arrays().items()}
+
+
+class History:
+    """Runs operations on an engine and keeps, apart from it, what each state should have learned."""
+
+    def __init__(self, place: str, room: int) -> None:
+        self.place, self.room = place, room
+        self.clock = FakeClock()
+        self.engine = open_engine(place, self.clock, room=room)
+        for name, scope in MODELS.items():
+            make_model(self.engine, name, scope=scope, feedback_wait=WAIT)
+        self.learned: dict[str, dict[str, list[Learned]]] = {name: {} for name in MODELS}
+        self.snapshots: list[tuple[str, str, dict[str, list[Learned]]]] = []
+        self.events: list[Event] = []
+        self.open: dict[str, tuple[bool, float]] = {}  # event -> shown, expires; gone when answered
+
+    def do(self, operation: tuple[Any, ...]) -> None:
+        getattr(self, operation[0])(*operation[1:])
+
+    def rank(self, model: str, user: str, defer: bool, k: int) -> None:
+        self.clock.now += 0.01  # ids begin with the time, and feedback that comes together is learned in their order
+        event = self.engine.rank_now(model, user=user, defer_activation=defer, k=k)
+        self.events.append(event)
+        self.open[event.id] = (not defer, event.expires)
+
+    def feedback(self, which: list[tuple[int, list[int]]]) -> None:
+        if not self.events:
+            return
+        given = []
+        for n, clicks in which:
+            event = self.events[n % len(self.events)]
+            shown = len(json.loads(event.answer)["items"])
+            given.append((event, sorted({click % shown for click in clicks})))
+        results = self.engine.feed_now(*((event.id, [click + 1 for click in clicks]) for event, clicks in given))
+        accepted = []
+        for (event, clicks), fed in zip(given, results, strict=True):
+            if event.id in self.open and self.clock.now <= self.open[event.id][1]:
+                assert fed.result == "accepted"
+                del self.open[event.id]
+                accepted.append((event, clicks))
+            elif event.id in self.open:
+                assert fed.result == "late"
+            else:
+                assert fed.result in ("duplicate", "late", "unknown")
+        for event, clicks in sorted(accepted, key=lambda one: one[0].id):
+            self._learn(event, clicks[0] if clicks else None)
+
+    def _learn(self, event: Event, click: int | None) -> None:
+        assert event.features is not None
+        self.learned[event.model].setdefault(event.key, []).append((event.features, click))
+
+    def activate(self, n: int) -> None:
+        if not self.events:
+            return
+        event = self.events[n % len(self.events)]
+        try:
+            expires = self.engine.write(self.engine.activate(event.id, lambda _: True))
+        except (ConflictError, NotFoundError):
+            assert event.id not in self.open or not self.open[event.id][0]
+            return
+        if event.id in self.open and not self.open[event.id][0]:
+            self.open[event.id] = (True, expires)
+
+    def wait(self, seconds: float) -> None:
+        self.clock.now += seconds
+        self.engine.run(self.engine.sweep)
+        silent = [e for e in self.events if e.id in self.open and self.open[e.id][0]]
+        for event in sorted(silent, key=lambda event: event.id):
+            if self.open[event.id][1] <= self.clock.now:
+                del self.open[event.id]
+                self._learn(event, None)
+
+    def put(self, n: int, value: float) -> None:
+        self.engine.put(f"i{n}", {"x": value, "y": 1 - value}, [value, 0.5])
+
+    def patch(self, n: int, value: float) -> None:
+        if f"i{n}" in self.engine.catalog:  # type: ignore[operator]
+            change = ItemPatch(coverage={"x": value}).model_dump(exclude_none=True)
+            self.engine.write(self.engine.patch_item(f"i{n}", change))
+
+    def delete(self, n: int) -> None:
+        self.engine.write(self.engine.put_catalog(None, [f"i{n}"]))
+
+    def change(self, model: str, gamma: float, blocked: int) -> None:
+        patch(self.engine, model, gamma=gamma, blocked=[f"i{blocked}"])
+
+    def reset(self, model: str) -> None:
+        self.engine.write(self.engine.reset(self.engine.model(model)))
+        self.learned[model] = {}
+
+    def snapshot(self, model: str) -> None:
+        if MODELS[model] == "global":
+            self.engine.state_now(model)
+        made = self.engine.write(self.engine.snapshot(self.engine.model(model), ""))
+        self.snapshots.append((model, made.id, {key: list(known) for key, known in self.learned[model].items()}))
+
+    def restore(self, n: int) -> None:
+        if self.snapshots:
+            model, name, known = self.snapshots[n % len(self.snapshots)]
+            found = self.engine.find_snapshot(self.engine.model(model), name)
+            self.engine.write(self.engine.restore(self.engine.model(model), found))
+            self.learned[model] = {key: list(lists) for key, lists in known.items()}
+
+    def forget(self, user: str) -> None:
+        self.engine.write(self.engine.forget(user))
+        for known in [self.learned["own"], *(known for model, _, known in self.snapshots if model == "own")]:
+            known.pop(user, None)
+        for event in self.events:
+            if event.model == "own" and event.key == user:
+                self.open.pop(event.id, None)
+
+    def restart(self, how: str, shift: float) -> None:
+        if how == "stop":
+            self.engine.stop()
+        elif how == "checkpoint":
+            self.engine.run(self.engine.checkpoint)
+            self.engine.crash()
+        else:
+            self.engine.crash()
+        self.clock = FakeClock(self.clock.now + shift)
+        self.engine = open_engine(self.place, self.clock, room=self.room)
+
+    def states(self, engine: Quiet) -> dict[str, dict[str, bytes]]:
+        return {
+            f"{model} {key}": arrays(engine, model, key)
+            for model, scope in MODELS.items()
+            for key in ([""] if scope == "global" else USERS)
+        }
+
+    def expected(self) -> dict[str, dict[str, bytes]]:
+        return {
+            f"{model} {key}": batch(self.learned[model].get(key, []))
+            for model, scope in MODELS.items()
+            for key in ([""] if scope == "global" else USERS)
+        }
+
+    def check(self) -> None:
+        expected = self.expected()
+        assert self.states(self.engine) == expected
+        other = open_engine(self.place, self.clock, room=self.room)  # a second server on the same store
+        try:
+            assert self.states(other) == expected
+        finally:
+            other.crash()
+
+
+def _operations() -> st.SearchStrategy[list[tuple[Any, ...]]]:
+    models, users, some = st.sampled_from(sorted(MODELS)), st.sampled_from(USERS), st.integers(0, 40)
+    unit = st.integers(0, 10).map(lambda n: n / 10)
+    answers = st.lists(st.tuples(some, st.lists(st.integers(0, 3), max_size=2)), min_size=1, max_size=3)
+    often = [
+        st.tuples(st.just("rank"), models, users, st.booleans(), st.integers(1, 4)),
+        st.tuples(st.just("feedback"), answers),
+    ]
+    shift = st.sampled_from([0.0, 0.0, -86_400.0, 100_000.0])
+    seldom = [
+        st.tuples(st.just("activate"), some),
+        st.tuples(st.just("wait"), st.sampled_from([1.0, WAIT / 2, WAIT + 1])),
+        st.tuples(st.just("put"), st.integers(0, 10), unit),
+        st.tuples(st.just("patch"), st.integers(0, 10), unit),
+        st.tuples(st.just("delete"), st.integers(0, 3)),
+        st.tuples(st.just("change"), models, unit, st.integers(0, 5)),
+        st.tuples(st.just("reset"), models),
+        st.tuples(st.just("snapshot"), models),
+        st.tuples(st.just("restore"), st.integers(0, 3)),
+        st.tuples(st.just("forget"), users),
+        st.tuples(st.just("restart"), st.sampled_from(["stop", "checkpoint", "crash"]), shift),
+    ]
+    return st.lists(st.one_of(*often, *often, *often, *seldom), min_size=8, max_size=40)
+
+
+def run_history(place: str, operations: list[tuple[Any, ...]], room: int) -> dict[str, dict[str, bytes]]:
+    history = History(place, room)
+    try:
+        for operation in operations:
+            history.do(operation)
+        history.check()
+        return history.expected()
+    finally:
+        history.engine.crash()
+
+
+RELAXED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
+
+
+def histories(examples: int) -> Any:
+    def decorate(test: Any) -> Any:
+        return settings(max_examples=examples, suppress_health_check=RELAXED)(
+            given(operations=_operations(), room=st.sampled_from([1, 2, 100]))(test)
+        )
+
+    return decorate
+
+
+def check_history(folders: Iterator[int], tmp_path: Path, operations: list[tuple[Any, ...]], room: int) -> None:
+    run_history(str(tmp_path / f"{next(folders)}"), operations, room)
+
+
+FOLDERS = count()
+
+
+@histories(150)
+def test_any_history_gives_the_state_of_its_answers(
+    tmp_path: Path, operations: list[tuple[Any, ...]], room: int
+) -> None:
+    check_history(FOLDERS, tmp_path, operations, room)
+
+
+@pytest.mark.soak
+@histories(2000)
+def test_any_history_gives_the_state_of_its_answers_at_length(
+    tmp_path: Path, operations: list[tuple[Any, ...]], room: int
+) -> None:
+    check_history(FOLDERS, tmp_path, operations, room)
+
+
+@histories(12)
+def test_both_databases_give_the_same_state(
+    tmp_path: Path, postgres: Any, operations: list[tuple[Any, ...]], room: int
+) -> None:
+    url = postgres.fresh()
+    try:
+        apart = run_history(str(tmp_path / f"{next(FOLDERS)}"), operations, room)
+        assert run_history(url, operations, room) == apart
+    finally:
+        postgres.drop(url)
+
+
+def answer(engine: Quiet, event: Event, clicked: Any) -> str:
+    (fed,) = engine.feed_now((event.id, clicked))
+    return fed.result
+
+
+def items_of(event: Event) -> list[str]:
+    return [item["id"] for item in json.loads(event.answer)["items"]]
+
+
+def test_the_service_ranks_and_learns_as_the_library(engine: Quiet) -> None:
+    make_model(engine, gamma=0.7)
+    policy = CascadeHybrid(small_catalog(), 0.7)
+    for turn in range(12):
+        event = engine.rank_now(k=4)
+        ranking = policy.rank(4)
+        assert items_of(event) == list(ranking.ids)
+        assert event.features == ranking.features.tobytes()
+        click = None if turn % 3 == 0 else turn % 4
+        assert answer(engine, event, None if click is None else click + 1) == "accepted"
+        policy.update(ranking, click)
+    assert arrays(engine) == {name: array.tobytes() for name, array in policy.model.arrays().items()}
+
+
+@pytest.mark.parametrize("forgetting", [{"window": 3}, {"discount": 0.5}])
+def test_forgetting_survives_a_restart(place: str, forgetting: dict[str, float]) -> None:
+    engine = open_engine(place)
+    make_model(engine, forgetting=forgetting)
+    for turn in range(7):
+        answer(engine, engine.rank_now(), turn % 3 + 1)
+        if turn == 4:
+            engine.run(engine.checkpoint)
+    before = arrays(engine)
+    engine.crash()
+    again = open_engine(place)
+    try:
+        assert arrays(again) == before
+        answer(again, again.rank_now(), 1)
+        assert arrays(again) != before
+    finally:
+        again.stop()
+
+
+def test_two_engines_on_one_store_agree(place: str, clock: FakeClock) -> None:
+    first, second = open_engine(place, clock), open_engine(place, clock)
+    try:
+        make_model(first)
+        make_model(first, "own", scope="user")
+        second.run(second.fold)
+        for turn in range(10):
+            one, other = (first, second) if turn % 2 else (second, first)
+            event = one.rank_now(["default", "own"][turn % 3 % 2], user="anna")
+            assert answer(other, event, turn % 3 + 1) == "accepted"
+            assert answer(one, event, 1) == "duplicate"
+        first.run(first.fold)
+        second.run(second.fold)
+        assert arrays(first) == arrays(second)
+        assert arrays(first, "own", "anna") == arrays(second, "own", "anna")
+        assert arrays(first)["counts"] != batch([])["counts"]
+        assert first.model("default").tally.plain() == second.model("default").tally.plain()
+    finally:
+        first.stop()
+        second.stop()
+
+
+def test_feedback_in_many_forms(engine: Quiet) -> None:
+    make_model(engine)
+    event = engine.rank_now()
+    ids = items_of(event)
+    assert answer(engine, event, 4) == "rejected"
+    assert answer(engine, event, "nothing") == "rejected"
+    assert answer(engine, event, {"id": 1}) == "rejected"
+    assert answer(engine, event, [1, 9]) == "rejected"
+    assert engine.feed_now(("nothing", 1))[0].result == "unknown"
+    refused = engine.runner.run(engine.feed([], lambda _: False))
+    assert refused == []
+    results = engine.feed_now((event.id, [{"id": ids[2]}, {"position": 2}]), (event.id, None))
+    assert sorted(fed.result for fed in results) == ["accepted", "duplicate"]
+    assert event.features is not None
+    assert arrays(engine) == batch([(event.features, 1)])
+
+
+def test_feedback_of_a_model_one_may_not_know_of_is_unknown(engine: Quiet) -> None:
+    from rankfall.service.schemas import Feedback
+
+    make_model(engine)
+    event = engine.rank_now()
+    given = [Feedback(event_id=event.id, clicked=1)]
+    (fed,) = engine.runner.run(engine.feed(given, lambda model: model != "default"))
+    assert fed.result == "unknown"
+    assert answer(engine, event, 1) == "accepted"
+
+
+# Silence
+
+
+def test_silence_on_a_shown_list_is_learned_once(engine: Quiet, clock: FakeClock) -> None:
+    make_model(engine, feedback_wait=WAIT)
+    shown, deferred = engine.rank_now(), engine.rank_now(defer_activation=True)
+    clock.now += WAIT - 1
+    assert engine.run(engine.sweep) == 0
+    clock.now += 2
+    assert engine.run(engine.sweep) == 1
+    assert engine.run(engine.sweep) == 0
+    assert answer(engine, shown, 1) == "late"
+    assert answer(engine, deferred, 1) == "late"
+    clock.now += 1000 * WAIT
+    assert engine.run(engine.sweep) == 0
+    assert shown.features is not None
+    assert arrays(engine) == batch([(shown.features, None)])
+    assert engine.model("default").tally.counts == {"policy": [1, 0, 1]}
+
+
+def test_the_wait_begins_when_a_deferred_list_is_shown(engine: Quiet, clock: FakeClock) -> None:
+    make_model(engine, feedback_wait=WAIT)
+    event, never = engine.rank_now(defer_activation=True), engine.rank_now(defer_activation=True)
+    clock.now += WAIT / 2
+    expires = engine.write(engine.activate(event.id, lambda _: True))
+    assert expires == clock.now + WAIT
+    clock.now += WAIT / 4
+    assert engine.write(engine.activate(event.id, lambda _: True)) == expires
+    clock.now = START + WAIT + 1
+    assert engine.run(engine.sweep) == 0
+    with pytest.raises(ConflictError, match="expired"):
+        engine.write(engine.activate(never.id, lambda _: True))
+    with pytest.raises(NotFoundError):
+        engine.write(engine.activate("nothing", lambda _: True))
+    with pytest.raises(NotFoundError):
+        engine.write(engine.activate(event.id, lambda _: False))
+    clock.now = expires
+    assert engine.run(engine.sweep) == 1
+
+
+def test_silence_is_learned_after_the_clock_was_set_back(place: str) -> None:
+    """A machine that starts with a clock a year ahead must not make the service deaf for a year."""
+    ahead = open_engine(place, FakeClock(START + 365 * 86_400))
+    make_model(ahead, feedback_wait=WAIT)
+    early = ahead.rank_now()
+    ahead.clock.now += WAIT + 1  # type: ignore[attr-defined]
+    assert ahead.run(ahead.sweep) == 1
+    waiting = ahead.rank_now()
+    ahead.stop()
+    clock = FakeClock(START)
+    engine = open_engine(place, clock)
+    try:
+        event = engine.rank_now()
+        assert answer(engine, waiting, 2) == "accepted"
+        clock.now += WAIT + 1
+        assert engine.run(engine.sweep) == 1
+        assert answer(engine, event, 1) == "late"
+        lists = [(early.features, None), (waiting.features, 1), (event.features, None)]
+        assert arrays(engine) == batch(lists)  # type: ignore[arg-type]
+    finally:
+        engine.stop()
+
+
+def test_silence_while_the_service_was_down_is_learned(place: str, clock: FakeClock) -> None:
+    engine = open_engine(place, clock)
+    make_model(engine, feedback_wait=WAIT)
+    event = engine.rank_now()
+    engine.crash()
+    again = open_engine(place, FakeClock(START + 30 * 86_400))
+    try:
+        assert again.run(again.sweep) == 1
+        assert event.features is not None
+        assert arrays(again) == batch([(event.features, None)])
+    finally:
+        again.stop()
+
+
+def test_more_silence_than_a_page(engine: Quiet, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rankfall.service.engine.PAGE", 3)
+    make_model(engine, feedback_wait=WAIT)
+    for _ in range(8):
+        engine.rank_now()
+    clock.now += WAIT + 1
+    assert engine.run(engine.sweep) == 8
+    assert engine.state_now().policy.n_updates == 8
+
+
+# Whose list
+
+
+def test_modes(engine: Quiet) -> None:
+    make_model(engine)
+    baseline = ["i5", "i3", "i1"]
+    patch(engine, mode="apprentice")
+    taught = engine.rank_now(baseline=baseline)
+    assert (taught.arm, items_of(taught), taught.learn) == ("baseline", baseline, True)
+    answer(engine, taught, "i3")
+    assert taught.features is not None
+    assert arrays(engine) == batch([(taught.features, 1)])
+    patch(engine, mode="logging_only")
+    logged = engine.rank_now(baseline=baseline)
+    assert (logged.arm, items_of(logged), logged.learn, logged.features) == ("baseline", baseline, False, None)
+    assert answer(engine, logged, 1) == "accepted"
+    assert items_of(engine.rank_now()) == ["i0", "i1", "i2"]  # no baseline: the catalog's own order
+    assert arrays(engine) == batch([(taught.features, 1)])
+    patch(engine, mode="online")
+    assert engine.rank_now(baseline=baseline).arm == "policy"
+    assert engine.model("default").tally.counts == {"baseline": [2, 2, 0]}
+
+
+def test_the_control_group_is_sticky_and_of_the_size_asked_for(engine: Quiet) -> None:
+    make_model(engine, control=0.3)
+    model = engine.model("default")
+    users = [f"user {n}" for n in range(4000)]
+    inside = [user for user in users if in_control(model, user)]
+    spread = math.sqrt(len(users) * 0.3 * 0.7)
+    assert abs(len(inside) - 0.3 * len(users)) < 5 * spread
+    outside = next(user for user in users if user not in inside)
+    for _ in range(3):
+        event = engine.rank_now(user=inside[0], baseline=["i7", "i6"])
+        assert (event.arm, items_of(event), event.learn) == ("control", ["i7", "i6"], False)
+        assert engine.rank_now(user=outside).arm == "policy"
+    patch(engine, control=1.0)
+    assert engine.rank_now().arm == "control"
+    patch(engine, control=0.6)
+    assert all(in_control(model, user) for user in inside)  # a larger group keeps those who were in it
+    patch(engine, control=0.0)
+    assert engine.rank_now(user=inside[0]).arm == "policy"
+
+
+def test_pinned_and_blocked(engine: Quiet) -> None:
+    make_model(engine)
+    usual = items_of(engine.rank_now())
+    patch(engine, pinned=[{"id": "i7", "position": 2}, {"id": "gone", "position": 1}, {"id": "i6", "position": 9}])
+    pinned = items_of(engine.rank_now())
+    assert pinned[1] == "i7"
+    assert len(set(pinned)) == 3
+    assert "i7" not in items_of(engine.rank_now(exclude=["i7"]))
+    assert items_of(engine.rank_now(k=1)) == usual[:1]
+    patch(engine, pinned=[], blocked=[usual[0], "gone"])
+    assert usual[0] not in items_of(engine.rank_now(k=8))
+    assert len(items_of(engine.rank_now(k=8))) == 7
+    event = engine.rank_now(candidates=[usual[0], "i7"])
+    assert items_of(event) == ["i7"]
+    assert json.loads(event.answer)["unknown"] == [usual[0]]
+    with pytest.raises(RankError, match="nothing may be shown"):
+        engine.rank_now(candidates=[usual[0]])
+    patch(engine, blocked=[])
+    assert items_of(engine.rank_now()) == usual
+
+
+@pytest.mark.parametrize("pins", [[], [{"id": "i2", "position": 2}]])
+def test_propensities_sum_to_one(engine: Quiet, pins: list[dict[str, Any]]) -> None:
+    make_model(engine, randomize=0.6, pinned=pins)
+    chances: dict[tuple[str, ...], float] = {}
+    pool = ["i0", "i1", "i2", "i3"]
+    possible = [order for order in permutations(pool, 2) if not pins or order[1] == "i2"]
+    for _ in range(400):
+        event = engine.make(engine.model("default"), engine.state_now(), _ask(k=2, candidates=pool))
+        assert event.propensity is not None
+        assert chances.setdefault(tuple(items_of(event)), event.propensity) == event.propensity
+        if len(chances) == len(possible):
+            break
+    assert set(chances) == set(possible)
+    assert sum(chances.values()) == pytest.approx(1.0)
+
+
+def _ask(**words: Any) -> Any:
+    from rankfall.service.schemas import Ask
+
+    return Ask(**words)
+
+
+def test_long_lists_drawn_at_random_are_the_policys(place: str) -> None:
+    """There are more lists of 200 out of 400 than a float can count."""
+    engine = open_engine(place)
+    try:
+        engine.write(engine.put_catalog(_many(400), []))
+        make_model(engine, randomize=1.0)
+        event = engine.rank_now(k=200)
+        assert event.arm == "policy"
+        assert event.propensity == 0.0
+        assert answer(engine, event, 3) == "accepted"
+    finally:
+        engine.stop()
+
+
+def _many(items: int) -> Any:
+    from rankfall import Catalog
+
+    rng = np.random.default_rng(0)
+    ids = [f"more {n}" for n in range(items)]
+    return Catalog(rng.random((items, 2)), rng.random((items, 2)), ids=ids, topics=["x", "y"])
+
+
+def test_a_policy_that_fails_gives_the_baseline(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[tuple[str, str]] = []
+    engine = open_engine(place, on_fallback=lambda model, reason: counted.append((model, reason)))
+    try:
+        make_model(engine)
+
+        def fail(*args: Any, **options: Any) -> None:
+            raise FloatingPointError("made to fail")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(LinearPolicy, "rank", fail)
+            event = engine.rank_now(baseline=["i4", "i2"])
+            assert items_of(engine.rank_now()) == ["i0", "i1", "i2"]
+        assert (event.arm, items_of(event), event.learn) == ("fallback", ["i4", "i2"], False)
+        assert counted == [("default", "FloatingPointError")] * 2
+        assert answer(engine, event, 1) == "accepted"
+        assert arrays(engine) == batch([])
+        assert engine.rank_now().arm == "policy"
+    finally:
+        engine.stop()
+
+
+def test_requests(engine: Quiet) -> None:
+    make_model(engine)
+    event = engine.rank_now(candidates=["i1", "nothing", "i2", "i3"], exclude=["i2", "none"], k=5)
+    assert sorted(items_of(event)) == ["i1", "i3"]
+    assert json.loads(event.answer)["unknown"] == ["nothing", "none"]
+    for ask in ({"candidates": []}, {"candidates": ["i1"], "exclude": ["i1"]}, {"candidates": ["nothing"]}):
+        with pytest.raises(RankError, match="nothing may be shown"):
+            engine.rank_now(**ask)
+    make_model(engine, "own", scope="user")
+    make_model(engine, "group", scope="segment")
+    with pytest.raises(RankError, match="each user"):
+        engine.rank_now("own", segment="home")
+    with pytest.raises(RankError, match="each segment"):
+        engine.rank_now("group", user="anna")
+    assert engine.rank_now("group", user="anna", segment="home").key == "home"
+    with pytest.raises(NotFoundError, match="there is: default, group, own"):
+        engine.rank_now("none")
+
+
+def test_a_retry_gets_the_same_answer(place: str, engine: Quiet) -> None:
+    make_model(engine)
+    first = engine.rank_now(request_id="r", candidates=["i1", "i2"])
+    answer(engine, first, 1)
+    engine.rank_now()
+    assert engine.rank_now(request_id="r", candidates=["i1", "i2"]).answer == first.answer
+    with pytest.raises(ConflictError, match="'r' was used for another request"):
+        engine.rank_now(request_id="r", candidates=["i2", "i1"])
+    engine.write(engine.put_catalog(None, ["i1", "i2"]))
+    assert engine.rank_now(request_id="r", candidates=["i1", "i2"]).answer == first.answer
+    with pytest.raises(RankError):
+        engine.rank_now(request_id="other", candidates=["i1", "i2"])
+    make_model(engine, "second")
+    assert engine.rank_now("second", request_id="r").id != first.id
+    other = open_engine(place)
+    try:
+        assert other.rank_now(request_id="r", candidates=["i1", "i2"]).answer == first.answer
+    finally:
+        other.crash()
+
+
+def test_feedback_uses_the_features_as_shown(engine: Quiet) -> None:
+    make_model(engine)
+    event = engine.rank_now()
+    top, second, _ = items_of(event)
+    engine.put(top, {"x": 0.0}, [9.0, 9.0])
+    engine.write(engine.put_catalog(None, [second]))
+    assert answer(engine, event, second) == "accepted"
+    assert event.features is not None
+    assert arrays(engine) == batch([(event.features, 1)])
+    assert engine.rank_now(k=8).features != event.features
+
+
+def test_lists_name_the_items_they_were_made_from_while_the_catalog_changes(engine: Quiet) -> None:
+    """The catalog may change in the other thread just when a state was taken to make a list from."""
+    make_model(engine)
+    relevance = dict(zip(small_catalog().ids, small_catalog().relevance.tolist(), strict=True))
+    for ask in ({"explain": True}, {"candidates": ["i1", "i5", "i6"]}, {"exclude": ["i7"]}, {"baseline": ["i6", "i5"]}):
+        held, version = engine.state_now(), engine.catalog_version
+        engine.write(engine.put_catalog(None, ["i0", "i3"]))  # the rows of all that follow change
+        assert engine.catalog_version > version
+        event = engine.make(engine.model("default"), held, _ask(k=3, **ask))
+        assert (event.arm, event.catalog) == ("policy", version)
+        assert event.features is not None
+        shown = np.frombuffer(event.features).reshape(-1, 4)[:, 2:].tolist()
+        assert shown == [relevance[item] for item in items_of(event)]
+        for item in ("i0", "i3"):
+            engine.put(item, {"x": 0.5}, relevance[item])
+
+
+# The catalog, models and users
+
+
+def test_the_last_item_stays(engine: Quiet) -> None:
+    make_model(engine)
+    engine.write(engine.put_catalog(None, [f"i{n}" for n in range(7)]))
+    engine.write(engine.put_catalog(None, ["i7"]))  # as when two servers each delete one of the last two
+    assert engine.catalog is not None
+    assert engine.catalog.ids == ("i7",)
+    assert items_of(engine.rank_now()) == ["i7"]
+
+
+def test_models_are_made_once(engine: Quiet) -> None:
+    from rankfall.service.schemas import Settings
+
+    assert engine.write(engine.create("m", Settings(k=3)))
+    assert not engine.write(engine.create("m", Settings(k=3)))
+    with pytest.raises(ConflictError, match="with other settings"):
+        engine.write(engine.create("m", Settings(k=4)))
+
+    def twice(tx: Any) -> bool:
+        engine.create("at once", Settings(k=3))(tx)
+        assert not engine.create("at once", Settings(k=3))(tx)
+        return engine.create("at once", Settings(k=4))(tx)
+
+    with pytest.raises(ConflictError, match="with other settings"):
+        engine.write(twice)
+    with pytest.raises(NotFoundError, match="no snapshot 's-none'"):
+        engine.find_snapshot(engine.model("m"), "s-none")
+
+
+def test_counts_survive_a_restart(place: str, clock: FakeClock) -> None:
+    engine = open_engine(place, clock)
+    make_model(engine)
+    for turn in range(6):
+        answer(engine, engine.rank_now(), turn % 2 or None)
+        clock.now += 100
+        if turn == 3:
+            engine.run(engine.checkpoint)
+    before = engine.model("default").tally.plain()
+    width, buckets = engine.model("default").tally.history(1, clock.now)
+    assert width == 60
+    assert sum(cell[0] for _, arms in buckets for cell in arms.values()) == 6
+    engine.crash()
+    again = open_engine(place, clock)
+    try:
+        assert again.model("default").tally.plain() == before
+        assert before["counts"] == {"policy": [6, 3, 0]}
+    finally:
+        again.stop()
+
+
+def test_a_forgotten_user_stays_forgotten(place: str, clock: FakeClock) -> None:
+    """Another server that has not heard of it yet may still hold the state, and must not save it."""
+    first, second = open_engine(place, clock), open_engine(place, clock)
+    try:
+        make_model(first, "own", scope="user")
+        second.run(second.fold)
+        for engine in (first, second):
+            for _ in range(3):
+                answer(engine, engine.rank_now("own", user="anna"), 2)
+        second.run(second.fold)
+        assert arrays(second, "own", "anna") != batch([])
+        states, removed, named = first.write(first.forget("anna"))
+        assert (states, removed, named) == (1, 6, 0)
+        second.run(second.checkpoint)
+        second.run(second.fold)
+        assert arrays(first, "own", "anna") == arrays(second, "own", "anna") == batch([])
+    finally:
+        first.stop()
+        second.stop()
+    again = open_engine(place, clock)
+    try:
+        assert arrays(again, "own", "anna") == batch([])
+        assert again.model("own").settings.scope == "user"
+    finally:
+        again.stop()
+
+
+def test_a_forgotten_user_is_not_saved_by_a_snapshot_at_the_same_moment(engine: Quiet) -> None:
+    make_model(engine, "own", scope="user")
+    answer(engine, engine.rank_now("own", user="anna"), 2)
+    model = engine.model("own")
+    forget, snapshot = engine.forget("anna"), engine.snapshot(model, "")
+
+    def both(tx: Any) -> None:
+        forget(tx)
+        snapshot(tx)
+
+    engine.write(both)
+    assert arrays(engine, "own", "anna") == batch([])
+    assert engine.store.checkpoints("own", ["anna"], engine.model("own").turns[0].position, engine.position) == [None]
