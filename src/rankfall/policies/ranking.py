@@ -16,8 +16,16 @@ Click: TypeAlias = int | Iterable[int] | None
 """A 0-based position, several of them (the first counts), or None for no click."""
 
 
+_NOTHING: FloatArray = frozen(np.empty(0))
+_NO_FEATURES: FloatArray = frozen(np.empty((0, 0)))
+
+
 def _nothing() -> FloatArray:
-    return np.empty(0)
+    return _NOTHING  # read-only, so that all rankings can share it
+
+
+def _no_features() -> FloatArray:
+    return _NO_FEATURES
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -42,7 +50,7 @@ class Ranking:
 
     items: IntArray
     ids: tuple[Id, ...] = ()
-    features: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+    features: FloatArray = field(default_factory=_no_features)
     means: FloatArray = field(default_factory=_nothing)
     widths: FloatArray = field(default_factory=_nothing)
     scores: FloatArray = field(default_factory=_nothing)
@@ -52,8 +60,9 @@ class Ranking:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "items", frozen(rows("items", self.items, 2**63 - 1, RankError)))
-        for name in ("features", "means", "widths", "scores", "weights"):
-            frozen(getattr(self, name))
+        for array in (self.features, self.means, self.widths, self.scores, self.weights):
+            if array.flags.writeable:
+                frozen(array)
 
     def __len__(self) -> int:
         return len(self.items)
