@@ -12,7 +12,7 @@ from rankfall.arrays import BoolArray, FloatArray, IntArray, frozen, number, who
 from rankfall.catalog import Catalog
 from rankfall.errors import FeedbackError, ProblemError
 from rankfall.kernels import batches
-from rankfall.policies.allowed import allowed, count_of
+from rankfall.policies.allowed import allowed, as_shown, count_of
 from rankfall.policies.kinds import Kind
 from rankfall.policies.ranking import Click, Ranking, all_clicks
 
@@ -123,7 +123,7 @@ class BatchRank:
         items, serials = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
         coins = rng.random(self._n_items + self.k)
         batches.display(self._first, self._last, self._serial, self._batch_of, self._shown, mask, coins, items, serials)
-        return Ranking(items, note=frozen(serials))
+        return as_shown(items, frozen(serials))
 
     def update(self, ranking: Ranking, click: Click) -> None:
         """Count the clicks of stages that are still going on, and end those that have seen enough."""

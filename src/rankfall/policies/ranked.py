@@ -13,7 +13,7 @@ from rankfall.arrays import BoolArray, FloatArray, finite, frozen, number, whole
 from rankfall.catalog import Catalog
 from rankfall.errors import FeedbackError, ProblemError
 from rankfall.kernels import slots
-from rankfall.policies.allowed import allowed, count_of
+from rankfall.policies.allowed import allowed, as_shown, count_of
 from rankfall.policies.kinds import Kind
 from rankfall.policies.ranking import Click, Ranking, all_clicks, first_click
 
@@ -130,7 +130,7 @@ class RankedUCB1:
         coins = (np.random.default_rng(0) if rng is None else rng).random(2 * k)
         items, chosen = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
         slots.ucb_list(self._counts, self._sums, self._plays, self.exploration, mask, coins, items, chosen)
-        return Ranking(items, note=Choices(chosen.tolist(), []))
+        return as_shown(items, Choices(chosen.tolist(), []))
 
     def update(self, ranking: Ranking, click: Click) -> None:
         """Tell each bandit what its choice earned."""
@@ -228,7 +228,7 @@ class RankedEXP3:
         coins = (np.random.default_rng(0) if rng is None else rng).random(2 * k)
         items, chosen, odds = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64), np.empty(k)
         slots.exp3_list(self._log_weights, self.gamma, mask, coins, items, chosen, odds)
-        return Ranking(items, note=Choices(chosen.tolist(), odds.tolist()))
+        return as_shown(items, Choices(chosen.tolist(), odds.tolist()))
 
     def update(self, ranking: Ranking, click: Click) -> None:
         """Tell each bandit what its choice earned; nothing changes for those that earned nothing."""
@@ -334,7 +334,7 @@ class RankedZooming:
         slots.zooming_list(
             self._counts, self._sums, self._active, self.distances, self.radius, self.correlated, mask, items, chosen
         )
-        return Ranking(items, note=Choices(chosen.tolist(), []))
+        return as_shown(items, Choices(chosen.tolist(), []))
 
     def update(self, ranking: Ranking, click: Click) -> None:
         """Tell the bandits down to the first click what their choices earned."""
