@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from rankfall.policies import cascading
+from rankfall.policies import batchrank, cascading, ranked
 from rankfall.policies.kinds import Kind
 from rankfall.policies.linear import Recipe
 
@@ -49,7 +49,11 @@ LINEAR: Mapping[str, Recipe] = MappingProxyType(
 )
 """Every linear policy: those that a service can learn with."""
 
-_OTHERS: tuple[Kind, ...] = (*cascading.KINDS,)
+_OTHERS: tuple[Kind, ...] = (
+    *cascading.KINDS,
+    *ranked.KINDS,
+    *batchrank.KINDS,
+)
 
 POLICIES: Mapping[str, Recipe | Kind] = MappingProxyType({**LINEAR, **{kind.name: kind for kind in _OTHERS}})
 """Every policy that can be named in a study or on the command line."""
