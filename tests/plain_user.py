@@ -59,8 +59,8 @@ def users(attraction: Any, k: int) -> list[PlainUser]:
     ]
 
 
-def slope(run: Any) -> float:
-    """How regret grows over the last decade: 1 is linearly, 0 not at all."""
-    regret = dict(zip(run.steps.tolist(), run.regret.tolist(), strict=True))
-    early, late = (regret[step] for step in (max(regret) // 10, max(regret)))
-    return float(np.log10(late / early))
+def slope(runs: Any) -> float:
+    """How the mean regret of some runs grows over their last decade: 1 is linearly, 0 not at all."""
+    steps = runs[0].steps.tolist()
+    regret = np.mean([run.regret for run in runs], axis=0)
+    return float(np.log10(regret[-1] / regret[steps.index(steps[-1] // 10)]))

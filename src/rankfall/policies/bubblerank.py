@@ -54,9 +54,9 @@ class BubbleRank:
       not matter, as long as it is settled before the clicks and both halves have their turn: each comparison is
       fair by its own coin. When lists are made ahead of their feedback, several in a row share a parity.
     - The parity is kept with the list (``ranking.note``), so that feedback may come late.
-    - The paper re-ranks K items and shows all. Here the base list holds all items and the first k are shown. Items below
-      count as not clicked; so the item just below the list still competes with the last one, as a neighbour, and the
-      rest do not. With ``newcomers`` the last position is paired with a random item from below, of those not known
+    - The paper re-ranks K items and shows all. Here the base list holds all items, and the first k are shown. Items
+      below count as not clicked; so the one just below the list still competes with the last one, as a neighbour, and
+      the rest do not. With ``newcomers`` the last position is paired with a random item from below, of those not known
       to be worse: then every item has its chance. This is ours, not the paper's, and the paper's bound
       does not cover it: still at most (k + 1) / 2 exchanges, but the last item may be replaced by any.
     - Among ``candidates``, neighbours are those of the base list without the others.
