@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from rankfall.policies import batchrank, cascading, ranked
+from rankfall.policies import batchrank, bubblerank, cascading, ranked, toprank
 from rankfall.policies.kinds import Kind
 from rankfall.policies.linear import Recipe
 
@@ -53,6 +53,8 @@ _OTHERS: tuple[Kind, ...] = (
     *cascading.KINDS,
     *ranked.KINDS,
     *batchrank.KINDS,
+    *toprank.KINDS,
+    *bubblerank.KINDS,
 )
 
 POLICIES: Mapping[str, Recipe | Kind] = MappingProxyType({**LINEAR, **{kind.name: kind for kind in _OTHERS}})
