@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from rankfall.policies import pdgd, recurrank
 from rankfall.policies.kinds import Kind
 from rankfall.policies.linear import Recipe
 
@@ -48,7 +49,7 @@ LINEAR: Mapping[str, Recipe] = MappingProxyType(
 )
 """Every linear policy: those that a service can learn with."""
 
-_OTHERS: tuple[Kind, ...] = ()
+_OTHERS: tuple[Kind, ...] = (*recurrank.KINDS, *pdgd.KINDS)
 
 POLICIES: Mapping[str, Recipe | Kind] = MappingProxyType({**LINEAR, **{kind.name: kind for kind in _OTHERS}})
 """Every policy that can be named in a study or on the command line."""
