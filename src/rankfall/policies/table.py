@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from rankfall.policies import batchrank, bubblerank, cascading, ranked, toprank
+from rankfall.policies import batchrank, bubblerank, cascading, pdgd, ranked, recurrank, toprank
 from rankfall.policies.kinds import Kind
 from rankfall.policies.linear import Recipe
 
@@ -55,6 +55,8 @@ _OTHERS: tuple[Kind, ...] = (
     *batchrank.KINDS,
     *toprank.KINDS,
     *bubblerank.KINDS,
+    *recurrank.KINDS,
+    *pdgd.KINDS,
 )
 
 POLICIES: Mapping[str, Recipe | Kind] = MappingProxyType({**LINEAR, **{kind.name: kind for kind in _OTHERS}})
