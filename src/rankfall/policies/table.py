@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from rankfall.policies import pdgd, recurrank
+from rankfall.policies import batchrank, bubblerank, cascading, pdgd, ranked, recurrank, toprank
 from rankfall.policies.kinds import Kind
 from rankfall.policies.linear import Recipe
 
@@ -49,7 +49,15 @@ LINEAR: Mapping[str, Recipe] = MappingProxyType(
 )
 """Every linear policy: those that a service can learn with."""
 
-_OTHERS: tuple[Kind, ...] = (*recurrank.KINDS, *pdgd.KINDS)
+_OTHERS: tuple[Kind, ...] = (
+    *cascading.KINDS,
+    *ranked.KINDS,
+    *batchrank.KINDS,
+    *toprank.KINDS,
+    *bubblerank.KINDS,
+    *recurrank.KINDS,
+    *pdgd.KINDS,
+)
 
 POLICIES: Mapping[str, Recipe | Kind] = MappingProxyType({**LINEAR, **{kind.name: kind for kind in _OTHERS}})
 """Every policy that can be named in a study or on the command line."""
