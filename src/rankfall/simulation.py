@@ -15,6 +15,7 @@ import numpy as np
 from rankfall.arrays import FloatArray, IntArray, whole
 from rankfall.environment import CascadeUser, Environment
 from rankfall.errors import ProblemError, RankError
+from rankfall.kernels import thompson
 from rankfall.kernels.episode import episode
 from rankfall.policies.linear import LARGEST, LinearPolicy, check_size
 from rankfall.policies.ranking import Policy
@@ -68,11 +69,13 @@ def simulate(
     marks = default_checkpoints(steps) if checkpoints is None else _marks(checkpoints, steps)
     coin_rng, policy_rng = streams(seed)
     best = user.reward(user.best(k))
-    # Not subclasses, which may differ; and the compiled loop forgets nothing.
+    play = _stepwise(policy, user, k, best, policy_rng)
+    # Not subclasses, which may differ; and the compiled loops forget nothing.
     if type(policy) is LinearPolicy and policy.forgetting is None and type(user) is CascadeUser:
-        play = _compiled(policy, user, k, best)
-    else:
-        play = _stepwise(policy, user, k, best, policy_rng)
+        if policy.recipe.exploration == "thompson":
+            play = _drawing(policy, user, best, policy_rng)
+        elif not policy.recipe.randomised:
+            play = _compiled(policy, user, k, best)
     step, chunk = 0, 16
     totals, recorded = np.zeros(4), np.empty((4, len(marks)))
     for index, mark in enumerate(marks):
@@ -112,7 +115,23 @@ def _compiled(policy: LinearPolicy, user: CascadeUser, k: int, best: float) -> P
     """The same interaction as one compiled loop, to the bit; it runs without the interpreter."""
 
     def play(coins: FloatArray, totals: FloatArray) -> None:
-        largest = episode(*policy.compiled(k), policy.pruning, LARGEST, user.compiled, coins, best, totals)
+        whole_list = policy.recipe.feedback == "all"
+        largest = episode(*policy.compiled(k), policy.pruning, whole_list, LARGEST, user.compiled, coins, best, totals)
+        check_size(largest, RankError)
+
+    return play
+
+
+def _drawing(policy: LinearPolicy, user: CascadeUser, best: float, rng: np.random.Generator) -> Play:
+    """The same for Thompson sampling: a row of normal numbers for each step, as :meth:`LinearPolicy.rank` draws it."""
+
+    def play(coins: FloatArray, totals: FloatArray) -> None:
+        normals = rng.standard_normal((len(coins), len(policy.model.weights)))
+        whole_list = policy.recipe.feedback == "all"
+        largest, scored = thompson.episode(
+            *policy.drawing(), policy.pruning, whole_list, LARGEST, user.compiled, coins, normals, best, totals
+        )
+        policy.count(scored)
         check_size(largest, RankError)
 
     return play
