@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -16,11 +16,12 @@ Click: TypeAlias = int | Iterable[int] | None
 """A 0-based position, several of them (the first counts), or None for no click."""
 
 
-def _nothing() -> FloatArray:
-    return np.empty(0)
+_NOTHING: FloatArray = frozen(np.empty(0))
+_NO_FEATURES: FloatArray = frozen(np.empty((0, 0)))
+_ANY_ROW = 2**63 - 1
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, init=False)
 class Ranking:
     """The list shown, with everything needed to learn from it later.
 
@@ -41,19 +42,42 @@ class Ranking:
     """
 
     items: IntArray
-    ids: tuple[Id, ...] = ()
-    features: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
-    means: FloatArray = field(default_factory=_nothing)
-    widths: FloatArray = field(default_factory=_nothing)
-    scores: FloatArray = field(default_factory=_nothing)
-    weights: FloatArray = field(default_factory=_nothing)
-    space: str = ""
-    note: object = None
+    ids: tuple[Id, ...]
+    features: FloatArray
+    means: FloatArray
+    widths: FloatArray
+    scores: FloatArray
+    weights: FloatArray
+    space: str
+    note: object
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "items", frozen(rows("items", self.items, 2**63 - 1, RankError)))
-        for name in ("features", "means", "widths", "scores", "weights"):
-            frozen(getattr(self, name))
+    def __init__(  # by hand, as made by dataclass it would take longer than a tabular policy takes to rank
+        self,
+        items: Iterable[int],
+        ids: tuple[Id, ...] = (),
+        features: FloatArray = _NO_FEATURES,
+        means: FloatArray = _NOTHING,
+        widths: FloatArray = _NOTHING,
+        scores: FloatArray = _NOTHING,
+        weights: FloatArray = _NOTHING,
+        space: str = "",
+        note: object = None,
+    ) -> None:
+        for array in (features, means, widths, scores, weights):
+            if array is not _NOTHING and array is not _NO_FEATURES:
+                array.flags.writeable = False
+        shown = rows("items", items, _ANY_ROW, RankError)
+        shown.flags.writeable = False
+        put = object.__setattr__
+        put(self, "items", shown)
+        put(self, "ids", ids)
+        put(self, "features", features)
+        put(self, "means", means)
+        put(self, "widths", widths)
+        put(self, "scores", scores)
+        put(self, "weights", weights)
+        put(self, "space", space)
+        put(self, "note", note)
 
     def __len__(self) -> int:
         return len(self.items)

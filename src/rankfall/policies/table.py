@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from rankfall.policies import c2ucb
+from rankfall.policies import batchrank, bubblerank, c2ucb, cascading, pdgd, ranked, recurrank, toprank
 from rankfall.policies.kinds import Kind
 from rankfall.policies.linear import Recipe
 
@@ -108,7 +108,16 @@ LINEAR: Mapping[str, Recipe] = MappingProxyType(
 )
 """Every linear policy: those that a service can learn with."""
 
-_OTHERS: tuple[Kind, ...] = (*c2ucb.KINDS,)
+_OTHERS: tuple[Kind, ...] = (
+    *cascading.KINDS,
+    *ranked.KINDS,
+    *batchrank.KINDS,
+    *toprank.KINDS,
+    *bubblerank.KINDS,
+    *recurrank.KINDS,
+    *pdgd.KINDS,
+    *c2ucb.KINDS,
+)
 
 POLICIES: Mapping[str, Recipe | Kind] = MappingProxyType({**LINEAR, **{kind.name: kind for kind in _OTHERS}})
 """Every policy that can be named in a study or on the command line."""
