@@ -16,41 +16,13 @@ from collections import deque
 import click
 import numpy as np
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as Lines
 
 from rankfall.catalog import Catalog
+from rankfall.environment import Cascade, DependentClick, Table, User
 from rankfall.policies import Ranking
 from rankfall.policies.cascading import KINDS
 from rankfall.simulation import simulate
-
-
-class User:
-    """Clicks the first attractive item (cascade), or with ``leave`` on until satisfied (dependent clicks)."""
-
-    def __init__(self, attraction, leave=None):
-        self.attraction, self.leave = list(attraction), leave
-        self.n_items = len(self.attraction)
-
-    def reward(self, items):
-        """Probability of a click, or of leaving satisfied."""
-        left = 1.0
-        for item in items.tolist():
-            left *= 1.0 - self.attraction[item] * (self.leave or 1.0)
-        return 1.0 - left
-
-    def click(self, items, coins):
-        """By one coin for each position."""
-        clicks = []
-        for position, (item, coin) in enumerate(zip(items.tolist(), coins.tolist(), strict=True)):
-            if coin < self.attraction[item]:
-                clicks.append(position)
-                if coin < self.attraction[item] * (self.leave or 1.0):
-                    break
-        return tuple(clicks) if self.leave else clicks[0] if clicks else None
-
-    def best(self, k):
-        """The most attractive ones."""
-        return np.argsort(-np.array(self.attraction), kind="stable")[:k]
 
 
 class Plain:
@@ -159,7 +131,7 @@ class PlainDCM(PlainKLUCB):
     def update(self, ranking, click):
         """Observed is all down to the last click."""
         self.N[ranking.items[: click[-1] + 1] if click else ranking.items] += 1
-        self.X[ranking.items[list(click)]] += 1
+        self.X[ranking.items[list(click or ())]] += 1
         self.t += 1
 
 
@@ -186,7 +158,8 @@ def main(items: int, positions: int, steps: int, repeats: int) -> None:
     same = {}
     for _ in range(repeats):
         for kind in KINDS:
-            user = User(attraction, 0.8 if kind.name == "DCMKLUCB" else None)
+            clicks = DependentClick([0.8] * positions) if kind.name == "DCMKLUCB" else Cascade()
+            user = User(Table(attraction), clicks)
             regrets = []
             for form in ("ours", "plain"):
                 warm, policy = (
@@ -199,7 +172,7 @@ def main(items: int, positions: int, steps: int, repeats: int) -> None:
                 took = time.process_time() - began
                 fastest[kind.name, form] = min(took, fastest.get((kind.name, form), np.inf))
             same[kind.name] = np.array_equal(*regrets)
-    table = Table("policy", "steps/s", "plain NumPy", "times", "same lists")
+    table = Lines("policy", "steps/s", "plain NumPy", "times", "same lists")
     for kind in KINDS:
         ours, plain = (steps / fastest[kind.name, form] for form in ("ours", "plain"))
         table.add_row(
