@@ -104,9 +104,7 @@ def test_no_design_on_a_grid_is_better(seed: int) -> None:
     features = np.random.default_rng(seed).normal(size=(4, 2))
     n = 24
     grid = [np.diff((-1, *cut, n + 3)) - 1 for cut in itertools.combinations(range(n + 3), 3)]
-    best = min(
-        spread_of(features, shares / n) for shares in grid if np.linalg.matrix_rank(features[shares > 0]) == 2
-    )
+    best = min(spread_of(features, shares / n) for shares in grid if np.linalg.matrix_rank(features[shares > 0]) == 2)
     design = g_optimal(features, 1e-6)
     assert design.spread <= best + 1e-6
     assert best == pytest.approx(2.0, rel=0.1)  # the grid comes near, so the comparison means something
