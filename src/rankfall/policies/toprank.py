@@ -60,10 +60,11 @@ class TopRank:
     >>> policy = TopRank(3, steps=100)
     >>> policy.blocks
     ((0, 1, 2),)
-    >>> for _ in range(30):
-    ...     policy.update(policy.rank(3, rng=np.random.default_rng(0)), 1)
+    >>> for _ in range(30):  # a user who clicks item 1, wherever it stands
+    ...     ranking = policy.rank(3)
+    ...     policy.update(ranking, ranking.items.tolist().index(1))
     >>> policy.blocks
-    ((0,), (1, 2))
+    ((1,), (0, 2))
     """
 
     def __init__(self, items: int | Catalog, *, steps: int = 10_000, delta: float | None = None) -> None:
