@@ -136,7 +136,7 @@ class FieldStudy:
             content = tomllib.loads(text)
         except tomllib.TOMLDecodeError as problem:
             raise ProblemError(f"not TOML: {problem}") from problem
-        shared = {name: content.pop(name) for name in ("user", "k") if name in content}
+        shared: dict[str, Any] = {name: content.pop(name) for name in ("user", "k") if name in content}
         cases = [_case({**shared, **case}) for case in content.pop("case", [])]
         settings = content.pop("settings", {})
         names = content.pop("policies", [])
