@@ -6,6 +6,7 @@ import copy
 import itertools
 import math
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from rankfall.kernels import pairs
 from rankfall.policies import POLICIES, Ranking, check_policy
 from rankfall.policies.pdgd import PDGD
 from rankfall.simulation import simulate
+from rankfall.studies.field import FieldStudy
 
 Lists = tuple[int, ...]
 
@@ -361,3 +363,11 @@ def test_click_rate_improves(model: str) -> None:
     assert late > early + 0.3 * (best - early)
     learned = user.reward(np.argsort(-policy.scores)[:4])
     assert learned > 0.9 * best
+
+
+def test_its_study_can_be_run() -> None:
+    study = FieldStudy.read(Path(__file__).parents[1] / "studies" / "field" / "pdgd.toml")
+    for case in study.cases:
+        catalog, user = case.world()
+        check_policy(case.make(catalog, study.steps))
+        assert user.n_items == len(catalog) == 100

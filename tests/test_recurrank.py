@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,11 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankfall.catalog import Catalog
+from rankfall.datasets import on_sphere as made_up
 from rankfall.errors import CatalogError, FeedbackError, ProblemError
 from rankfall.policies import POLICIES, Ranking, check_policy
 from rankfall.policies.design import g_optimal, in_span
 from rankfall.policies.recurrank import Block, RecurRank, split
 from rankfall.simulation import simulate
+from rankfall.studies.field import FieldStudy
 
 
 def on_sphere(n: int, d: int, rng: np.random.Generator) -> np.ndarray:
@@ -361,3 +364,22 @@ def test_finds_the_best_under_both_models() -> None:
         play(policy, LinearUser(attraction, model), 8000, 2)
         assert policy.blocks[0].items.tolist() == [1]
         assert policy.rank(2).items.tolist()[0] == 1
+
+
+def test_made_up_users_are_linear_from_0_to_1() -> None:
+    world = made_up(items=400, features=4, seed=3, appeal=0.5)
+    attraction = world.catalog.relevance @ world.beta[0]
+    assert np.linalg.norm(world.catalog.relevance, axis=1) == pytest.approx(1)
+    assert attraction.min() >= 0
+    assert 0.4 < attraction.max() <= 0.5
+    assert (made_up(items=5, seed=1).catalog.relevance == made_up(items=5, seed=1).catalog.relevance).all()
+    with pytest.raises(ProblemError, match="features"):
+        made_up(features=1)
+
+
+def test_its_study_can_be_run() -> None:
+    study = FieldStudy.read(Path(__file__).parents[1] / "studies" / "field" / "recurrank.toml")
+    for case in study.cases:
+        catalog, user = case.world()
+        check_policy(case.make(catalog, study.steps))
+        assert user.n_items == len(catalog) == 100

@@ -37,8 +37,9 @@ class PDGD:
     user's preference between the two, whatever the position bias; two items equally liked do not move each other,
     although one of them stands above the other more often. That is not the gradient of a reward.
 
-    Constants: ``eta = 0.1`` (the paper's, for linear models) and ``w = 0`` to begin with: all lists are equally likely.
-    Public implementations also begin at a random point of the unit sphere.
+    Constants: ``eta = 0.1`` (the paper's, as we have it, for linear models) and ``w = 0`` to begin with: all lists are
+    equally likely. Public implementations may also begin at random. What counts as seen in 3 follows them: of several
+    clicks each is preferred to every unclicked item above the last one, also to those below itself.
 
     Where this form differs: the paper ranks the documents of many queries, with features of query and document; here
     there is one set of items. Steps 4 and 5 use the scores *at the time the list was shown*, which come back with the

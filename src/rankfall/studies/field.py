@@ -15,7 +15,7 @@ import polars as pl
 
 from rankfall.arrays import number, whole
 from rankfall.catalog import Catalog
-from rankfall.datasets import generate
+from rankfall.datasets import generate, on_sphere
 from rankfall.environment import (
     Cascade,
     Coverage,
@@ -44,7 +44,7 @@ _CLICKS: Mapping[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
 }
 _FEW = 9
 """Up to so many lines can be told apart in one figure."""
-_USER = {"attraction", "generate", "clicks", "termination", "examination", "reward", "tradeoff", "drift"}
+_USER = {"attraction", "generate", "clicks", "termination", "examination", "reward", "tradeoff", "drift", "sphere"}
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,9 @@ class Case:
 
     ``user`` says what attracts (``attraction``: numbers for each item, or ``{best, good, rest, bad}`` for a block of
     good items and one of bad ones; or ``generate``: a made-up catalog, with ``attraction`` ``hybrid``, ``linear`` or
-    ``coverage``), how clicks come about (``clicks``, with ``termination`` or ``examination``), what they earn
-    (``reward``), and how it changes (``drift``: a list of ``{from, ...}``, each with other words of a user).
+    ``coverage``; or ``sphere``: features on a sphere, whose attraction is linear), how clicks come about (``clicks``,
+    with ``termination`` or ``examination``), what they earn (``reward``), and how it changes (``drift``: a list of
+    ``{from, ...}``, each with other words of a user).
     """
 
     label: str
@@ -319,6 +320,9 @@ def _user(words: Mapping[str, Any]) -> tuple[Catalog, User]:
         if attraction not in kinds:
             raise ProblemError(f"attraction of a generated user is {attraction!r}; choose from {', '.join(kinds)}")
         return world.catalog, User(kinds[attraction](), clicks, reward=words.get("reward"))
+    if "sphere" in words:
+        world = on_sphere(**words["sphere"])
+        return world.catalog, User(Linear(world.catalog.relevance, world.beta[0]), clicks, reward=words.get("reward"))
     if isinstance(attraction, Mapping):
         try:
             good, bad = [attraction["good"]] * attraction["best"], [attraction["bad"]] * attraction["rest"]
