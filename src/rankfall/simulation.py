@@ -15,6 +15,7 @@ import numpy as np
 from rankfall.arrays import FloatArray, IntArray, whole
 from rankfall.environment import Cascade, CascadeUser, Environment, Hybrid, User
 from rankfall.errors import ProblemError, RankError
+from rankfall.kernels import thompson
 from rankfall.kernels.episode import episode
 from rankfall.policies.linear import LARGEST, LinearPolicy, check_size
 from rankfall.policies.ranking import Policy
@@ -100,9 +101,12 @@ def simulate(
 
 def _play(policy: Policy, user: Environment, k: int, best: float, rng: np.random.Generator) -> Play:
     """The fastest form of the interaction there is for these two; all of them do the same, to the bit."""
-    # Not subclasses, which may differ; and the compiled loop forgets nothing.
+    # Not subclasses, which may differ; and the compiled loops forget nothing.
     if type(policy) is LinearPolicy and policy.forgetting is None and type(user) is CascadeUser:
-        return _compiled(policy, user, k, best)
+        if policy.recipe.exploration == "thompson":
+            return _drawing(policy, user, best, rng)
+        if not policy.recipe.randomised:
+            return _compiled(policy, user, k, best)
     if type(user) is CascadeUser:
         user = User(Hybrid.of_user(user), Cascade())
     if type(user) is User:
@@ -188,7 +192,23 @@ def _compiled(policy: LinearPolicy, user: CascadeUser, k: int, best: float) -> P
     """The same interaction as one compiled loop, to the bit; it runs without the interpreter."""
 
     def play(coins: FloatArray, totals: FloatArray) -> None:
-        largest = episode(*policy.compiled(k), policy.pruning, LARGEST, user.compiled, coins, best, totals)
+        whole_list = policy.recipe.feedback == "all"
+        largest = episode(*policy.compiled(k), policy.pruning, whole_list, LARGEST, user.compiled, coins, best, totals)
+        check_size(largest, RankError)
+
+    return play
+
+
+def _drawing(policy: LinearPolicy, user: CascadeUser, best: float, rng: np.random.Generator) -> Play:
+    """The same for Thompson sampling: a row of normal numbers for each step, as :meth:`LinearPolicy.rank` draws it."""
+
+    def play(coins: FloatArray, totals: FloatArray) -> None:
+        normals = rng.standard_normal((len(coins), len(policy.model.weights)))
+        whole_list = policy.recipe.feedback == "all"
+        largest, scored = thompson.episode(
+            *policy.drawing(), policy.pruning, whole_list, LARGEST, user.compiled, coins, normals, best, totals
+        )
+        policy.count(scored)
         check_size(largest, RankError)
 
     return play

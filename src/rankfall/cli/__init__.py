@@ -17,6 +17,7 @@ COMMANDS = {
     "data": "See, get and prepare data sets.",
     "reproduce": "Run the paper's experiments on a data set.",
     "run": "Run a study of your own, from a file.",
+    "policies": "List every policy.",
     "serve": "Serve rankings and learn from feedback.",
     "key": "Make an API key for the service.",
     "snapshot": "Make, list, restore and save snapshots of a model.",

@@ -107,6 +107,7 @@ class Walk:
         self.states: dict[str, Ridge] = {}
         self.counts = Counts()
         self.chances = _Chances()
+        self._rng = np.random.default_rng(0)  # for policies that draw; a replay gives the same each time
 
     def show(self, event: dict[str, Any]) -> None:
         """Rank a logged request, compare, and keep the features of the logged list until its answer comes."""
@@ -127,7 +128,7 @@ class Walk:
         if not answered:
             return
         if event["learn"] or self._every_list:
-            features = policy.rank(len(rows), fixed=dict(enumerate(rows))).features
+            features = policy.rank(len(rows), rng=self._rng, fixed=dict(enumerate(rows))).features
             self._pending[event["event_id"]] = key, features
         else:
             self.counts.not_for_learning += 1
@@ -136,7 +137,7 @@ class Walk:
         k, settings = len(rows), self._log.settings(event["created"])
         limits = _limits(settings, event, catalog, k)
         try:
-            own = policy.rank(k, **limits).items.tolist()
+            own = policy.rank(k, rng=self._rng, **limits).items.tolist()
         except RankError:  # the settings changed between the request and its list
             return
         self.counts.ranked += 1

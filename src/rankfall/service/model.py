@@ -31,8 +31,10 @@ class Held:
     unsaved: int = 0
     last: tuple[int, int, int, Ranking] | None = None  # updates, revision, k, and what they gave
 
-    def rank(self, k: int) -> Ranking:
-        """The best of all items. The same until something is learned, so it is kept."""
+    def rank(self, k: int, rng: np.random.Generator) -> Ranking:
+        """The best of all items. The same until something is learned, so it is kept; unless the policy draws."""
+        if self.policy.recipe.randomised:
+            return self.policy.rank(k, rng=rng)
         asked = (self.policy.n_updates, self.revision, k)
         if self.last is None or self.last[:3] != asked:
             self.last = (*asked, self.policy.rank(k))
@@ -79,6 +81,7 @@ class Model:
         self.created = created
         self.turns = list(turns)
         self.tally = Tally()
+        self.rng = np.random.default_rng()  # for policies that draw; features are kept as shown, so nothing replays it
         self._room = room
         self._held: OrderedDict[str, Held] = OrderedDict()
         self._lock = threading.Lock()
