@@ -29,7 +29,8 @@ from rankfall import (
     check_environment,
     simulate,
 )
-from rankfall.policies.ranking import eligible
+from rankfall.errors import FeedbackError
+from rankfall.policies.ranking import all_clicks, eligible
 from rankfall.simulation import _stepwise, streams
 
 PAIRS = [
@@ -329,6 +330,16 @@ def test_the_fast_loop_does_what_the_plain_one_does_to_the_bit(model, reward, ki
     assert runs[0].clicks[-1] == sum(click not in (None, ()) for _, click in policies[0].told)
 
 
+def test_policies_of_any_kind_on_the_user_of_the_paper_see_what_the_plain_loop_shows_to_the_bit():
+    rng = np.random.default_rng(10)
+    user = CascadeUser(rng.random((7, 3)), rng.random((7, 2)), rng.dirichlet(np.ones(3)), rng.normal(size=2), 0.6)
+    policies = [Shuffling(7), Shuffling(7)]
+    runs = [simulate(policy, one, 300, 3, seed=4) for policy, one in zip(policies, (user, Wrapped(user)), strict=True)]
+    assert policies[0].told == policies[1].told
+    for name in ("regret", "clicks", "touched", "covered"):
+        assert getattr(runs[0], name).tobytes() == getattr(runs[1], name).tobytes()
+
+
 def test_the_plain_loop_adds_up_as_it_always_did():
     """The sums before they were kept as plain numbers: an array, added to at each step."""
     person = User(Table(np.linspace(0.1, 0.7, 6)), Cascade())
@@ -469,3 +480,12 @@ def test_the_checker_knows_clicks_on_several_positions():
     for broken in (Backwards, Beyond):
         with pytest.raises(ContractError, match="tuple of ascending positions"):
             check_environment(broken(Table([0.5] * 4), DocumentBased()), trials=500)
+
+
+def test_clicks_as_users_give_them_are_read_as_any_others():
+    assert all_clicks((0, 2), 3) == all_clicks([2, 0], 3) == all_clicks((2, 0, 2), 3) == [0, 2]
+    assert all_clicks((), 3) == []
+    assert all_clicks((np.int64(1),), 3) == [1]
+    for wrong in ((0, 3), (-1, 0), (0, True), (0, 1.5), 3, -1, True, (3,)):
+        with pytest.raises(FeedbackError):
+            all_clicks(wrong, 3)

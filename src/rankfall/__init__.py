@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rankfall.catalog import Catalog
+    from rankfall.clicks import fit_cascade, fit_dependent_click, fit_position_based
     from rankfall.datasets import generate
     from rankfall.environment import (
         Bound,
@@ -60,6 +61,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "catalog": ["Catalog"],
+    "clicks": ["fit_cascade", "fit_dependent_click", "fit_position_based"],
     "datasets": ["generate"],
     "environment": [
         "Bound",

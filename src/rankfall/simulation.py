@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from rankfall.arrays import FloatArray, IntArray, whole
-from rankfall.environment import CascadeUser, Environment, User
+from rankfall.environment import Cascade, CascadeUser, Environment, Hybrid, User
 from rankfall.errors import ProblemError, RankError
 from rankfall.kernels import thompson
 from rankfall.kernels.episode import episode
@@ -107,6 +107,8 @@ def _play(policy: Policy, user: Environment, k: int, best: float, rng: np.random
             return _drawing(policy, user, best, rng)
         if not policy.recipe.randomised:
             return _compiled(policy, user, k, best)
+    if type(user) is CascadeUser:
+        user = User(Hybrid.of_user(user), Cascade())
     if type(user) is User:
         return _remembering(policy, user, k, best, rng)
     return _stepwise(policy, user, k, best, rng)

@@ -24,6 +24,7 @@ COMMANDS = {
     "import": "Teach a model from a click log.",
     "export": "Write the log of a service to Parquet.",
     "replay": "Learn anew from a log, by another policy.",
+    "fit": "Fit a click model to a click log.",
 }
 _MODULES = {"import": "importing"}  # where a command cannot give its module its name
 

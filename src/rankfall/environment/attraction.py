@@ -123,6 +123,13 @@ class Hybrid:
         tradeoff = number("tradeoff", tradeoff, ProblemError, low=0.0, high=1.0)
         self._user = CascadeUser(coverage, relevance, theta, beta, tradeoff)
 
+    @staticmethod
+    def of_user(user: CascadeUser) -> Hybrid:
+        """What attracts this user."""
+        hybrid = Hybrid.__new__(Hybrid)
+        hybrid._user = user
+        return hybrid
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.n_items} items)"
 

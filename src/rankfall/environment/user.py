@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from rankfall.arrays import FloatArray, IntArray, finite, rows, whole
 from rankfall.environment.attraction import Attraction
-from rankfall.environment.clicking import REWARDS, ClickModel, Reward, expected, first, several
+from rankfall.environment.clicking import REWARDS, Chain, ClickModel, Reward, expected, first, several
 from rankfall.environment.search import every_list
 from rankfall.errors import ProblemError
 
@@ -68,6 +68,7 @@ class User:
         self._alone = None if attraction.alone is None else attraction.alone.tolist()
         self._single = clicks.single
         self._seen: dict[bytes, Shown] = {}
+        self._chains: dict[int, Chain] = {}
 
     def __repr__(self) -> str:
         return f"User({self.attraction!r}, {self.clicks!r}, reward={self.rewarded!r})"
@@ -84,7 +85,11 @@ class User:
         if known is not None:
             return known
         checked = rows("items", items, self.n_items, ProblemError)
-        examination, termination = self.clicks.chain(len(checked))
+        k = len(checked)
+        chain = self._chains.get(k)
+        if chain is None:
+            chain = self._chains[k] = self.clicks.chain(k)
+        examination, termination = chain
         if self._alone is None:
             alpha: list[float] = self.attraction.of(checked[None])[0].tolist()
         else:

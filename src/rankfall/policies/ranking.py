@@ -167,6 +167,17 @@ def all_clicks(click: Any, length: int) -> list[int]:
     """
     if click is None:
         return []
+    if type(click) is int and 0 <= click < length:  # as a simulated user says it, a step in microseconds
+        return [click]
+    if type(click) is tuple:
+        before, plain = -1, True
+        for one in click:
+            if type(one) is not int or one <= before:
+                plain = False
+                break
+            before = one
+        if plain and before < length:
+            return list(click)
     many = isinstance(click, Iterable) and not isinstance(click, str | bytes) and np.ndim(click) > 0  # type: ignore[arg-type]
     several = click if many else [click]
     return sorted({whole("click", one, FeedbackError, low=0, high=length - 1) for one in several})
