@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import polars as pl
 
-from rankfall import POLICIES
+from rankfall.policies import PAPER
 
 Setting = tuple[str, float]
 GRID: tuple[Setting, ...] = (
@@ -37,7 +37,7 @@ def made(
     noise: float = 0.1,
     exponent: float = 0.5,
     grid: Iterable[Setting] = GRID,
-    policies: Sequence[str] = tuple(POLICIES),
+    policies: Sequence[str] = tuple(PAPER),
     steps: Sequence[int] = STEPS,
 ) -> pl.DataFrame:
     """Regret ``level * (step / last) ** exponent``, plus noise and what each user adds for all policies alike."""

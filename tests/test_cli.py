@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
-from rankfall import POLICIES, __version__
+from rankfall import __version__
 from rankfall.cli import COMMANDS, app
+from rankfall.policies import PAPER
 
 SMALL = ["--items", "20", "--topics", "3", "--features", "2", "--k", "3", "--steps", "60", "--repeats", "2"]
 
@@ -23,7 +24,7 @@ def test_simulate_writes_what_it_names(tmp_path: Path) -> None:
     for name in ("regret.png", "regret.svg", "runs.parquet"):
         assert (tmp_path / "new" / "folder" / name).stat().st_size > 0
         assert name in result.output
-    for policy in POLICIES:
+    for policy in PAPER:
         assert policy in result.output
     runs = pl.read_parquet(tmp_path / "new" / "folder" / "runs.parquet")
     assert runs.columns == ["policy", "user", "step", "regret", "clicks", "touched", "covered", "best"]

@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
-from rankfall import POLICIES
 from rankfall.cli import app
+from rankfall.policies import PAPER
 from rankfall.studies import Preparation, Setting, Study
 
 FEW = ["--users", "2", "--steps", "30", "--policies", "CascadeLinUCB,CascadeLSB"]
@@ -102,7 +102,7 @@ def test_a_dry_run_measures_and_writes_nothing(tmp_path: Path, monkeypatch: pyte
     assert "85 cells (10 more are shared), 0 of them done" in result.output
     assert f"{85 * 314 * 2 * 50_000:,} interactions: in each cell 314 users x 2 repeats x 50,000 steps" in result.output
     assert "500 test users asked for, 314 there are" in result.output
-    for policy in POLICIES:
+    for policy in PAPER:
         assert re.search(rf"{policy} +│ +\d+ │ +\d+\.\d", result.output)
     assert "both data sets: 8,500,000,000 interactions, " in result.output
     assert "This assumes that" in result.output

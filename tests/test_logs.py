@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logged import CATALOG, Watch, batch_state, drive, running, same, state_of
-from rankfall import POLICIES, Catalog, generate, load
+from rankfall import Catalog, generate, load
 from rankfall.errors import FileError, RankfallError
 from rankfall.logs.clicks import read_clicks
 from rankfall.logs.estimate import off_policy
@@ -24,6 +24,7 @@ from rankfall.logs.reading import Log
 from rankfall.logs.replay import replay
 from rankfall.logs.shown import features_as_shown
 from rankfall.model import Discount, Forgetting, Window
+from rankfall.policies import LINEAR
 from rankfall.service.items import catalog_of, item_of
 from rankfall.service.schemas import ItemBody
 
@@ -202,7 +203,7 @@ def test_forgetting_too(tmp_path: Path, setting: dict[str, float], forgetting: F
         assert same(found.states[""].arrays(), state_of(engine))
 
 
-@pytest.mark.parametrize("policy", list(POLICIES))
+@pytest.mark.parametrize("policy", list(LINEAR))
 def test_another_policy_learns_from_the_log(tmp_path: Path, policy: str) -> None:
     with running(str(tmp_path / "data"), control=0.9) as engine:
         drive(engine, 40)
@@ -213,7 +214,7 @@ def test_another_policy_learns_from_the_log(tmp_path: Path, policy: str) -> None
     assert counts.learned + counts.not_for_learning + counts.unanswered == counts.lists == 40
     assert every.counts.learned == counts.learned + counts.not_for_learning > counts.learned
     assert set(every.states) == {"u0", "u1", "u2", "u3"}
-    width = (POLICIES[policy].coverage != "absent") * 4 + (POLICIES[policy].relevance != "absent") * 3
+    width = (LINEAR[policy].coverage != "absent") * 4 + (LINEAR[policy].relevance != "absent") * 3
     assert len(found.weights) == width
     json.dumps(found.plain())
 
@@ -308,7 +309,7 @@ def clicks(path: Path, lists: int, seed: int = 0, k: int = 5, **more: object) ->
     return path
 
 
-@given(st.data(), st.sampled_from(sorted(POLICIES)))
+@given(st.data(), st.sampled_from(sorted(LINEAR)))
 @settings(max_examples=30)
 def test_features_of_many_lists_are_those_of_one(data: st.DataObject, policy: str) -> None:
     seed = data.draw(st.integers(0, 2**20))
@@ -316,8 +317,8 @@ def test_features_of_many_lists_are_those_of_one(data: st.DataObject, policy: st
     k = data.draw(st.integers(1, 8))
     rng = np.random.default_rng(seed)
     rows = np.array([rng.permutation(12)[:k] for _ in range(4)])
-    made = POLICIES[policy](catalog)
-    for found, given_rows in zip(features_as_shown(POLICIES[policy], catalog, rows), rows.tolist(), strict=True):
+    made = LINEAR[policy](catalog)
+    for found, given_rows in zip(features_as_shown(LINEAR[policy], catalog, rows), rows.tolist(), strict=True):
         assert np.array_equal(found, made.rank(k, fixed=dict(enumerate(given_rows))).features)
 
 
@@ -335,7 +336,7 @@ def test_an_import_is_learned_once_and_by_servers_that_run(place: str, tmp_path:
         export(engine.store, tmp_path)
         assert same(batch_state(tmp_path), state_of(server))
         assert same(state_of(engine), state_of(server))
-        policy = POLICIES["CascadeHybrid"](CATALOG)
+        policy = LINEAR["CascadeHybrid"](CATALOG)
         for one in lists.iter_rows(named=True):
             rows = CATALOG.rows(one["items"]).tolist()
             policy.update(policy.rank(len(rows), fixed=dict(enumerate(rows))), one["clicked"])

@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 from matplotlib.colors import to_rgb
 
-from rankfall import POLICIES, ProblemError, Run, plots
+from rankfall import ProblemError, Run, plots
+from rankfall.policies import PAPER
 from rankfall.results import summary
 from studies import made
 
@@ -24,7 +25,7 @@ def table(names: list[str], runs: int = 3) -> pl.DataFrame:
 
 
 def test_every_policy_has_its_own_colour_and_dashes_in_every_figure() -> None:
-    names = list(POLICIES)
+    names = list(PAPER)
     looks = plots.styles(names)
     assert len({colour for colour, _ in looks.values()}) == len(names)
     assert len({str(dashes) for _, dashes in looks.values()}) == len(names)
@@ -65,12 +66,10 @@ def test_the_figure_of_the_paper_has_twelve_panels_and_one_legend() -> None:
         *("(i) K = 5", "(j) K = 10", "(k) K = 20", "(l) all K"),
     ]
     assert len(figure.legends) == 1
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == list(POLICIES)
-    looks = plots.styles(list(POLICIES))
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == list(PAPER)
+    looks = plots.styles(list(PAPER))
     for axes in figure.axes:
-        colours = [
-            line.get_color() for line in axes.lines if line.get_marker() in plots.markers(list(POLICIES)).values()
-        ]
+        colours = [line.get_color() for line in axes.lines if line.get_marker() in plots.markers(list(PAPER)).values()]
         assert colours == [colour for colour, _ in looks.values()]
         assert axes.get_ylim()[0] == 0
 
@@ -88,7 +87,7 @@ def test_the_panels_show_means_over_users_and_their_standard_errors() -> None:
 
 
 def test_markers_tell_policies_apart() -> None:
-    names = [*POLICIES, "Mine", "Yours"]
+    names = [*PAPER, "Mine", "Yours"]
     assert len(set(plots.markers(names).values())) == len(names)
 
 

@@ -30,6 +30,7 @@ from rankfall import (
     check_policy,
     generate,
 )
+from rankfall.policies import PAPER
 
 K = 4
 
@@ -49,7 +50,7 @@ def snapshot(policy: LinearPolicy) -> bytes:
     return b"".join(array.tobytes() for array in policy._model.arrays().values())
 
 
-each_policy = pytest.mark.parametrize("name", list(POLICIES))
+each_policy = pytest.mark.parametrize("name", list(PAPER))
 each_forgetting = pytest.mark.parametrize("forgetting", [Discount(0.9), Window(1), Window(20), Window(99)], ids=repr)
 
 
@@ -126,7 +127,7 @@ def test_late_feedback_uses_the_features_as_shown() -> None:
 
 def test_ties_go_to_the_lowest_row() -> None:
     same = Catalog(coverage=[[0.5, 0.1]] * 6, relevance=[[1.0]] * 6)
-    for recipe in POLICIES.values():
+    for recipe in (POLICIES[name] for name in PAPER):
         assert recipe(same).rank(3, candidates=[5, 3, 1, 2]).items.tolist() == [1, 2, 3]
 
 

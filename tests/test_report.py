@@ -8,8 +8,9 @@ from xml.etree import ElementTree
 import polars as pl
 import pytest
 
-from rankfall import POLICIES, FileError, ProblemError
+from rankfall import FileError, ProblemError
 from rankfall.claims import check_claims
+from rankfall.policies import PAPER
 from rankfall.report import write_report
 from studies import GRID, made
 
@@ -17,7 +18,7 @@ SETTINGS: dict[str, object] = {
     "dataset": "movies & <b>songs</b>",
     "seed": 12345,
     "prepared": {"threshold": 5.0, "topics": None},
-    "policies": list(POLICIES),
+    "policies": list(PAPER),
     "timings": {"interactions per second": 12345.678},
 }
 VOID = {"meta", "img", "br", "link", "hr", "input"}
@@ -84,7 +85,7 @@ def test_the_page_is_well_formed_and_accessible(text: str) -> None:
     assert all(attributes.get("scope") in {"row", "col"} for tag, attributes in page.tags if tag == "th")
     images = [attributes for tag, attributes in page.tags if tag == "img"]
     assert len(images) == 1
-    assert all(name in str(images[0]["alt"]) for name in POLICIES)
+    assert all(name in str(images[0]["alt"]) for name in PAPER)
     identifiers = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
     assert len(identifiers) == len(set(identifiers)) == 10
 
@@ -106,7 +107,7 @@ def test_the_page_needs_no_network(text: str, out: Path) -> None:
 
 def test_every_policy_and_every_claim_with_its_verdict_is_there(text: str, runs: pl.DataFrame) -> None:
     page = Page(text)
-    assert set(POLICIES) <= {head.strip() for head in page.texts["th"]}
+    assert set(PAPER) <= {head.strip() for head in page.texts["th"]}
     said = " ".join(" ".join(texts) for texts in page.texts.values())
     for claim in check_claims(runs):
         assert claim.statement in said
@@ -146,7 +147,7 @@ def test_the_other_files_hold_the_numbers(out: Path, runs: pl.DataFrame) -> None
     assert [claim["name"] for claim in claims] == [claim.name for claim in check_claims(runs)]
     assert claims[0]["parts"][0].keys() >= {"what", "verdict", "estimate", "low", "high", "users", "bound"}
     summary = pl.read_csv(out / "summary.csv")
-    assert summary.height == len(GRID) * len(POLICIES)
+    assert summary.height == len(GRID) * len(PAPER)
     row = summary.row(by_predicate=(pl.col("value") == 0.5) & (pl.col("policy") == "CascadeHybrid"), named=True)
     each = runs.filter(value=0.5, policy="CascadeHybrid", step=1000).group_by("user").agg(pl.col("regret").mean())
     assert row["users"] == 3

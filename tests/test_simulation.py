@@ -20,6 +20,7 @@ from rankfall import (
     simulate,
     simulate_many,
 )
+from rankfall.policies import PAPER
 from rankfall.simulation import default_checkpoints, streams
 
 WORLD = generate(items=40, topics=6, features=4, users=3, seed=3)
@@ -30,7 +31,7 @@ def user(index: int = 0, tradeoff: float = 0.5) -> CascadeUser:
     return CascadeUser(CATALOG.coverage, CATALOG.relevance, WORLD.theta[index], WORLD.beta[index], tradeoff)
 
 
-@pytest.mark.parametrize("name", list(POLICIES))
+@pytest.mark.parametrize("name", list(PAPER))
 def test_the_same_seed_gives_the_same_run_to_the_bit(name: str) -> None:
     first, again, other = (simulate(POLICIES[name](CATALOG), user(), 300, 5, seed=seed) for seed in (7, 7, 8))
     assert first.regret.tobytes() == again.regret.tobytes()
@@ -177,7 +178,7 @@ def test_hybrid_learns_what_the_others_cannot() -> None:
     """At tradeoff 0.5 relevance alone and coverage alone both miss half of the user."""
     final = {
         name: np.mean([simulate(recipe(CATALOG), user(i), 3000, 5, seed=i).regret[-1] for i in range(3)])
-        for name, recipe in POLICIES.items()
+        for name, recipe in ((name, POLICIES[name]) for name in PAPER)
     }
     assert min(final, key=final.__getitem__) == "CascadeHybrid"
 

@@ -8,8 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rankfall.catalog import Catalog
+    from rankfall.clicks import fit_cascade, fit_dependent_click, fit_position_based
     from rankfall.datasets import generate
-    from rankfall.environment import Bound, CascadeUser, Environment, check_environment, theorem_bound
+    from rankfall.environment import (
+        Bound,
+        Cascade,
+        CascadeUser,
+        Coverage,
+        DependentClick,
+        DocumentBased,
+        Drifting,
+        Environment,
+        Hybrid,
+        Linear,
+        PositionBased,
+        Table,
+        User,
+        check_environment,
+        theorem_bound,
+    )
     from rankfall.errors import (
         CatalogError,
         ContractError,
@@ -44,8 +61,25 @@ __version__ = "0.1.0"
 
 _HOME = {
     "catalog": ["Catalog"],
+    "clicks": ["fit_cascade", "fit_dependent_click", "fit_position_based"],
     "datasets": ["generate"],
-    "environment": ["Bound", "CascadeUser", "Environment", "check_environment", "theorem_bound"],
+    "environment": [
+        "Bound",
+        "Cascade",
+        "CascadeUser",
+        "Coverage",
+        "DependentClick",
+        "DocumentBased",
+        "Drifting",
+        "Environment",
+        "Hybrid",
+        "Linear",
+        "PositionBased",
+        "Table",
+        "User",
+        "check_environment",
+        "theorem_bound",
+    ],
     "errors": [
         "CatalogError",
         "ContractError",

@@ -13,6 +13,8 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
+_INT64 = np.dtype(np.int64)
+
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
     """The same array, read-only."""
@@ -87,13 +89,16 @@ def rows(name: str, value: Iterable[int], n_items: int, error: type[RankfallErro
     Traceback (most recent call last):
     rankfall.errors.RankfallError: candidates holds 3 twice; each row at most once
     """
-    array = np.asarray(value if hasattr(value, "__array__") else list(value))
+    if type(value) is np.ndarray:
+        array, ours = value, False
+    else:
+        array, ours = np.asarray(value if hasattr(value, "__array__") else list(value)), type(value) is list
     if array.size == 0:
         return np.empty(0, dtype=np.int64)
-    if array.ndim == 1 and array.dtype == np.int64 and array.size <= 64:  # a list as shown: plain numbers are faster
+    if array.ndim == 1 and array.dtype == _INT64 and array.size <= 64:  # a list as shown: plain numbers are faster
         plain = array.tolist()
         if min(plain) >= 0 and max(plain) < n_items and len(set(plain)) == len(plain):
-            return array.copy()
+            return array if ours else array.copy()
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise error(f"{name} must be a flat sequence of row numbers, got {array.dtype} of shape {array.shape}")
     outside = (array < 0) | (array >= n_items)

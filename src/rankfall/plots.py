@@ -102,6 +102,34 @@ def regret(summary: pl.DataFrame, title: str = "") -> Figure:
     return figure
 
 
+def many(summary: pl.DataFrame, title: str = "") -> Figure:
+    """Regret of more policies than a legend can hold: each over steps, in logarithms, and by name at the end.
+
+    ``summary`` is what :func:`rankfall.results.summary` gives. The five that end lowest are drawn in colour.
+    """
+    last = summary.filter(summary["step"] == summary["step"].max()).sort("regret")
+    names = last["policy"].to_list()
+    figure = Figure(figsize=(9.6, 1.4 + 0.2 * max(len(names), 12)), layout="constrained")
+    curves, ends = figure.subplots(1, 2, width_ratios=(1.1, 1.0))
+    colours = [colour for colour, _ in _STYLES.values()]
+    for place, name in reversed(list(enumerate(names))):
+        colour, width = (colours[place], 1.8) if place < len(colours) else ("0.75", 0.8)
+        rows = summary.filter((summary["policy"] == name) & (summary["regret"] > 0)).sort("step")
+        curves.plot(rows["step"].to_numpy(), rows["regret"].to_numpy(), color=colour, linewidth=width)
+        end = last.row(place, named=True)
+        error = 1.96 * (end["regret_error"] or 0.0)
+        ends.errorbar(end["regret"], place, xerr=error, fmt="o", color=colour, markersize=4, linewidth=1.2)
+    curves.set(xscale="log", yscale="log", xlabel="step", ylabel="cumulative regret", title=title)
+    ends.set(xscale="log", xlabel=f"regret after {last['step'][0]:,} steps, 95 % interval")
+    ends.set_yticks(range(len(names)), names, fontsize=8)
+    ends.invert_yaxis()
+    for axes in (curves, ends):
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(color="0.92")
+        axes.set_axisbelow(True)
+    return figure
+
+
 def growth(rows: Sequence[Growth]) -> Figure:
     """How a step grows with items, positions, topics and features: one panel each, logarithmic."""
     varied = list(dict.fromkeys(row.varied for row in rows))

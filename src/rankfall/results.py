@@ -24,7 +24,7 @@ class Run:
     clicks : (n,) cumulative lists that were really clicked.
     touched : (n,) cumulative number of topics in the list that the user cares to tell apart; NaN if unknown.
     covered : (n,) the same, each topic weighted by the probability that the list covers it.
-    best : expected reward of the best list, the most that can be earned in one step.
+    best : expected reward of the best list, the most that can be earned in one step; for users who change, on average.
     """
 
     steps: IntArray

@@ -13,8 +13,9 @@ from typing import TypeAlias
 import numpy as np
 
 from rankfall.arrays import FloatArray, IntArray, whole
-from rankfall.environment import CascadeUser, Environment
+from rankfall.environment import Cascade, CascadeUser, Environment, Hybrid, User
 from rankfall.errors import ProblemError, RankError
+from rankfall.kernels import thompson
 from rankfall.kernels.episode import episode
 from rankfall.policies.linear import LARGEST, LinearPolicy, check_size
 from rankfall.policies.ranking import Policy
@@ -53,6 +54,9 @@ def simulate(
     The policy learns, so it is changed. The same seed gives the same run to the bit. Two policies simulated with the
     same seed see the same coins: in each round the user decides on position i by the same number for both.
 
+    A user who changes has a method ``at(step)``, which is asked before each list for the user as they are after so many
+    lists; regret is taken against the best list of that step, and ``best`` of the run is the mean over its steps.
+
     Parameters
     ----------
     seed : also a ``SeedSequence``; coins and policy get independent streams of it.
@@ -67,12 +71,12 @@ def simulate(
         )
     marks = default_checkpoints(steps) if checkpoints is None else _marks(checkpoints, steps)
     coin_rng, policy_rng = streams(seed)
-    best = user.reward(user.best(k))
-    # Not subclasses, which may differ; and the compiled loop forgets nothing.
-    if type(policy) is LinearPolicy and policy.forgetting is None and type(user) is CascadeUser:
-        play = _compiled(policy, user, k, best)
+    play: Play
+    if hasattr(user, "at"):
+        play = changing = _Changing(policy, user, k, policy_rng)
     else:
-        play = _stepwise(policy, user, k, best, policy_rng)
+        changing, best = None, user.reward(user.best(k))
+        play = _play(policy, user, k, best, policy_rng)
     step, chunk = 0, 16
     totals, recorded = np.zeros(4), np.empty((4, len(marks)))
     for index, mark in enumerate(marks):
@@ -90,28 +94,121 @@ def simulate(
                 progress(n)
         recorded[:, index] = totals
     regret, clicks, touched, covered = recorded
+    if changing is not None:
+        best = changing.earnable / steps
     return Run(marks, regret, clicks.astype(np.int64), touched, covered, best)
+
+
+def _play(policy: Policy, user: Environment, k: int, best: float, rng: np.random.Generator) -> Play:
+    """The fastest form of the interaction there is for these two; all of them do the same, to the bit."""
+    # Not subclasses, which may differ; and the compiled loops forget nothing.
+    if type(policy) is LinearPolicy and policy.forgetting is None and type(user) is CascadeUser:
+        if policy.recipe.exploration == "thompson":
+            return _drawing(policy, user, best, rng)
+        if not policy.recipe.randomised:
+            return _compiled(policy, user, k, best)
+    if type(user) is CascadeUser:
+        user = User(Hybrid.of_user(user), Cascade())
+    if type(user) is User:
+        return _remembering(policy, user, k, best, rng)
+    return _stepwise(policy, user, k, best, rng)
 
 
 def _stepwise(policy: Policy, user: Environment, k: int, best: float, rng: np.random.Generator) -> Play:
     """The interaction in its plain form, for any policy and any environment."""
-    covered = getattr(user, "covered", lambda _: (np.nan, np.nan))
+    covered = getattr(user, "covered", None)
 
     def play(coins: FloatArray, totals: FloatArray) -> None:
+        regret, clicks, touched, weighted = totals.tolist()
+        if covered is None:
+            touched = weighted = np.nan
         for flips in coins:
             ranking = policy.rank(k, rng=rng)
-            click = user.click(ranking.items, flips)
+            items = ranking.items
+            click = user.click(items, flips)
             policy.update(ranking, click)
-            totals += best - user.reward(ranking.items), click is not None, *covered(ranking.items)
+            regret += best - user.reward(items)
+            if click is not None and click != ():
+                clicks += 1.0
+            if covered is not None:
+                topics, share = covered(items)
+                touched += topics
+                weighted += share
+        totals[:] = regret, clicks, touched, weighted
 
     return play
+
+
+def _remembering(policy: Policy, user: User, k: int, best: float, rng: np.random.Generator) -> Play:
+    """The same for users who remember what they make of a list, so that coins are all that is new."""
+    rank, update, shown_of, decide = policy.rank, policy.update, user.shown, user.decide
+
+    def play(coins: FloatArray, totals: FloatArray) -> None:
+        regret, clicks, touched, weighted = totals.tolist()
+        for flips in coins.tolist():  # plain numbers: a tabular policy takes no longer than unpacking an array
+            ranking = rank(k, rng=rng)
+            shown = shown_of(ranking.items)
+            click = decide(shown, flips)
+            update(ranking, click)
+            regret += best - shown.reward
+            if click is not None and click != ():
+                clicks += 1.0
+            touched += shown.touched
+            weighted += shown.covered
+        totals[:] = regret, clicks, touched, weighted
+
+    return play
+
+
+class _Changing:
+    """The interaction with a user who changes: each stretch in which they do not is played as for any other user."""
+
+    def __init__(self, policy: Policy, user: Environment, k: int, rng: np.random.Generator) -> None:
+        self._at: Callable[[int], Environment] = user.at  # type: ignore[attr-defined]
+        self._policy, self._k, self._rng = policy, k, rng
+        self._step = 0
+        self._now: Environment | None = None
+        self.earnable = 0.0
+
+    def __call__(self, coins: FloatArray, totals: FloatArray) -> None:
+        begin = 0
+        for i in range(len(coins)):
+            now = self._at(self._step + i)
+            if now is not self._now:
+                if i > begin:
+                    self._stretch(coins[begin:i], totals)
+                begin, self._now = i, now
+                self._best = now.reward(now.best(self._k))
+                self._play = _play(self._policy, now, self._k, self._best, self._rng)
+        self._stretch(coins[begin:], totals)
+        self._step += len(coins)
+
+    def _stretch(self, coins: FloatArray, totals: FloatArray) -> None:
+        self._play(coins, totals)
+        self.earnable += self._best * len(coins)
 
 
 def _compiled(policy: LinearPolicy, user: CascadeUser, k: int, best: float) -> Play:
     """The same interaction as one compiled loop, to the bit; it runs without the interpreter."""
 
     def play(coins: FloatArray, totals: FloatArray) -> None:
-        largest = episode(*policy.compiled(k), policy.pruning, LARGEST, user.compiled, coins, best, totals)
+        whole_list = policy.recipe.feedback == "all"
+        largest = episode(*policy.compiled(k), policy.pruning, whole_list, LARGEST, user.compiled, coins, best, totals)
+        check_size(largest, RankError)
+
+    return play
+
+
+def _drawing(policy: LinearPolicy, user: CascadeUser, best: float, rng: np.random.Generator) -> Play:
+    """The same for Thompson sampling: a row of normal numbers for each step, as :meth:`LinearPolicy.rank` draws it."""
+
+    def play(coins: FloatArray, totals: FloatArray) -> None:
+        normals = rng.standard_normal((len(coins), len(policy.model.weights)))
+        whole_list = policy.recipe.feedback == "all"
+        largest, scored = thompson.episode(
+            *policy.drawing(), policy.pruning, whole_list, LARGEST, user.compiled, coins, normals, best, totals
+        )
+        policy.count(scored)
         check_size(largest, RankError)
 
     return play

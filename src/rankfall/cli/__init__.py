@@ -17,12 +17,14 @@ COMMANDS = {
     "data": "See, get and prepare data sets.",
     "reproduce": "Run the paper's experiments on a data set.",
     "run": "Run a study of your own, from a file.",
+    "policies": "List every policy.",
     "serve": "Serve rankings and learn from feedback.",
     "key": "Make an API key for the service.",
     "snapshot": "Make, list, restore and save snapshots of a model.",
     "import": "Teach a model from a click log.",
     "export": "Write the log of a service to Parquet.",
     "replay": "Learn anew from a log, by another policy.",
+    "fit": "Fit a click model to a click log.",
 }
 _MODULES = {"import": "importing"}  # where a command cannot give its module its name
 

@@ -37,7 +37,7 @@ def command(
     from rankfall import bench, plots
     from rankfall.datasets import find
     from rankfall.features import prepare
-    from rankfall.policies import POLICIES
+    from rankfall.policies import PAPER
     from rankfall.simulation import cores
 
     bench.give_numpy_its_best()
@@ -47,7 +47,7 @@ def command(
     world = bench.World.of(prepared)
     speeds = []
     with notes.status("measuring") as status:
-        for name in POLICIES:
+        for name in PAPER:
             status.update(f"{name} against NumPy")
             speeds.append(bench.speed(world, name, steps, 10, users, numpy_steps))
         workers = cores()
@@ -60,7 +60,7 @@ def command(
                 ranks.append(bench.serving(world, items, warm))
         grown = []
         if growth:
-            for row in bench.growth(world, list(POLICIES), steps, largest):
+            for row in bench.growth(world, list(PAPER), steps, largest):
                 status.update(f"growth with {row.varied}: {row.policy}, {row.value:,}")
                 grown.append(row)
     figures: dict[str, Any] = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rankfall.cli.places import progress
-from rankfall.policies import POLICIES
+from rankfall.policies import LINEAR
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,7 +44,7 @@ class Forget(click.ParamType["Discount | Window"]):
 
 @click.command(name="replay")
 @click.argument("folder", metavar="LOGDIR", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--policy", required=True, type=click.Choice(list(POLICIES)), help="The policy to learn with.")
+@click.option("--policy", required=True, type=click.Choice(list(LINEAR)), help="The policy to learn with.")
 @click.option("--gamma", type=click.FloatRange(0), default=1.0, show_default=True, help="Its exploration.")
 @click.option("--model", help="Whose log.  [default: the only one there is]")
 @click.option(

@@ -8,7 +8,7 @@ import click
 
 from rankfall.cli.experiment import conduct, run_options
 from rankfall.cli.parts import Names
-from rankfall.policies import POLICIES
+from rankfall.policies import PAPER
 from rankfall.studies import SCALES, STUDIES, Preparation, paper_study
 
 
@@ -20,7 +20,10 @@ from rankfall.studies import SCALES, STUDIES, Preparation, paper_study
 @click.option("--repeats", type=click.IntRange(1), help="Runs of each user.  [default: as the scale says]")
 @click.option("--steps", type=click.IntRange(1), help="Lists shown in each run.  [default: as the scale says]")
 @click.option(
-    "--policies", type=Names(), default=",".join(POLICIES), help="Names, with commas between.  [default: all]"
+    "--policies",
+    type=Names(),
+    default=",".join(PAPER),
+    help="Names, with commas between.  [default: those of the paper]",
 )
 @click.option("--gamma", type=click.FloatRange(0), default=1.0, show_default=True, help="Exploration.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Decides the users' coins.")

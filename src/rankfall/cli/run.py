@@ -7,12 +7,21 @@ from pathlib import Path
 import click
 
 from rankfall.cli.experiment import conduct, run_options
+from rankfall.cli.field import conduct_field
 from rankfall.studies import Study
+from rankfall.studies.field import FieldStudy, is_field
 
 
-@click.command(name="run", help="Run the study in a file, such as the study.toml beside earlier results.")
+@click.command(
+    name="run",
+    help="Run the study in a file: on a data set, such as the study.toml beside earlier results, or on simulated users "
+    "of any kind, as in studies/field.",
+)
 @click.argument("study", type=click.Path(path_type=Path, dir_okay=False))
 @run_options
 def command(study: Path, out: Path, workers: int | None, scheduler: str | None, dry_run: bool) -> None:
     """Read the study and run it."""
+    if is_field(study):
+        conduct_field(FieldStudy.read(study), out, workers=workers, scheduler=scheduler, dry_run=dry_run)
+        return
     conduct(Study.read(study), out, workers=workers, scheduler=scheduler, dry_run=dry_run)

@@ -13,7 +13,7 @@ import click
 
 from rankfall.catalog import Catalog
 from rankfall.errors import RankfallError
-from rankfall.policies import POLICIES
+from rankfall.policies import LINEAR
 
 
 @click.command(short_help="Serve rankings and learn from feedback.")
@@ -34,7 +34,7 @@ from rankfall.policies import POLICIES
     "--policy",
     default="CascadeHybrid",
     show_default=True,
-    type=click.Choice(list(POLICIES)),
+    type=click.Choice(list(LINEAR)),
     help="Of the first model.",
 )
 @click.option("--gamma", default=1.0, show_default=True, type=click.FloatRange(0), help="Of the first model.")

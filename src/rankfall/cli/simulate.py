@@ -22,7 +22,7 @@ from rankfall.datasets import Generated, generate
 from rankfall.environment import CascadeUser
 from rankfall.errors import FileError, ProblemError
 from rankfall.files import replacing
-from rankfall.policies import POLICIES
+from rankfall.policies import PAPER, POLICIES
 from rankfall.results import summary
 from rankfall.simulation import simulate_many
 
@@ -31,7 +31,7 @@ from rankfall.simulation import simulate_many
 @click.option(
     "--policies",
     type=Names(),
-    default=",".join(POLICIES),
+    default=",".join(PAPER),
     help="Names, with commas between.  [default: all]",
 )
 @click.option("--items", type=click.IntRange(2), default=200, show_default=True, help="Items in the catalog.")
@@ -116,7 +116,7 @@ def _compare(
         task = bar.add_task("simulating", total=len(policies) * repeats * steps)
         for name in policies:
             bar.update(task, description=name)
-            policy = POLICIES[name](catalog, gamma=gamma)
+            policy = POLICIES[name].make(catalog, gamma=gamma, k=k, steps=steps)
             runs = simulate_many(policy, users, steps, k, seed=seed, progress=lambda n: bar.advance(task, n))
             frames += [run.frame(policy=name, user=index) for index, run in enumerate(runs)]
         bar.update(task, description="simulated")

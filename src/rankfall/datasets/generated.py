@@ -58,3 +58,27 @@ def generate(
     beta = rng.normal(0.5, 1.0, size=(users, features))
     beta *= appeal / np.maximum(np.linalg.norm(beta, axis=1, keepdims=True), 1e-300)
     return Generated(Catalog(coverage, relevance), theta, beta)
+
+
+def on_sphere(items: int = 1000, features: int = 5, seed: int = 0, appeal: float = 1.0) -> Generated:
+    """Make up items and one user whose attraction ``z . beta`` is linear as it stands, from 0 to ``appeal``.
+
+    The synthetic experiments of Li, Lattimore, Szepesvari (Online Learning to Rank with Features, ICML 2019), after the
+    authors' public code: the features of an item, and the user's beta, are a random point of the unit sphere in all
+    but the last dimension, and 1 in the last, divided by the square root of 2. ``appeal`` scales beta; theirs is 1.
+
+    >>> world = on_sphere(items=50, features=3, seed=1)
+    >>> world.catalog
+    Catalog(50 items, 0 topics, 3 features)
+    >>> attraction = world.catalog.relevance @ world.beta[0]
+    >>> bool(attraction.min() >= 0 and attraction.max() <= 1)
+    True
+    """
+    items = whole("items", items, ProblemError, low=1)
+    features = whole("features", features, ProblemError, low=2)
+    appeal = number("appeal", appeal, ProblemError, low=0.0, high=1.0)
+    rng = np.random.default_rng(np.random.SeedSequence(whole("seed", seed, ProblemError, low=0)))
+    points = rng.normal(size=(items + 1, features - 1))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    rows = np.hstack([points, np.ones((items + 1, 1))]) / np.sqrt(2.0)
+    return Generated(Catalog(relevance=rows[:-1]), np.empty((1, 0)), appeal * rows[-1:])

@@ -21,6 +21,7 @@ def episode(
     groups: Groups,
     lists: Shortlists,
     pruning: bool,
+    whole: bool,
     largest: float,
     user: User,
     coins: Any,
@@ -31,6 +32,7 @@ def episode(
 
     Adds to ``totals`` (4): the regret, the lists clicked, the topics touched, and the topics covered, by weight.
     Returns the largest feature shown where features may grow; stops before learning from one beyond ``largest``.
+    What is below the click is learned from only if the ``whole`` list counts as seen.
     """
     steps, k = coins.shape
     everything = np.arange(len(items.dense))
@@ -64,6 +66,6 @@ def episode(
             learn(state, features, rewards, k, gain)
         else:
             rewards[click] = 1.0
-            learn(state, features, rewards, click + 1, gain)
+            learn(state, features, rewards, k if whole else click + 1, gain)
             rewards[click] = 0.0
     return extreme

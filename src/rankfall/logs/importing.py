@@ -16,7 +16,7 @@ from pydantic_core import to_json
 from rankfall.catalog import Catalog, Id
 from rankfall.errors import RankfallError
 from rankfall.logs.shown import features_as_shown
-from rankfall.policies import POLICIES
+from rankfall.policies import LINEAR
 from rankfall.service.engine import Engine
 from rankfall.service.model import Model
 from rankfall.service.ranking import iso
@@ -80,7 +80,7 @@ class Importer:
 
     def __init__(self, model: Model, catalog: Catalog, version: int, now: Callable[[], float]) -> None:
         self._model, self._catalog, self._version, self._now = model, catalog, version, now
-        self._recipe = POLICIES[model.settings.policy]
+        self._recipe = LINEAR[model.settings.policy]
         self._topics = catalog.coverage > 0
 
     def batch(self, lists: pl.DataFrame) -> Batch:

@@ -14,7 +14,7 @@ from rankfall.errors import RankError
 from rankfall.logs.estimate import OffPolicy, off_policy
 from rankfall.logs.reading import Log, rows_of
 from rankfall.model import Forgetting, Ridge
-from rankfall.policies import POLICIES, LinearPolicy, Recipe
+from rankfall.policies import LINEAR, LinearPolicy, Recipe
 from rankfall.service.schemas import Scope, Settings
 
 NO_SUPPORT = (
@@ -107,6 +107,7 @@ class Walk:
         self.states: dict[str, Ridge] = {}
         self.counts = Counts()
         self.chances = _Chances()
+        self._rng = np.random.default_rng(0)  # for policies that draw; a replay gives the same each time
 
     def show(self, event: dict[str, Any]) -> None:
         """Rank a logged request, compare, and keep the features of the logged list until its answer comes."""
@@ -127,7 +128,7 @@ class Walk:
         if not answered:
             return
         if event["learn"] or self._every_list:
-            features = policy.rank(len(rows), fixed=dict(enumerate(rows))).features
+            features = policy.rank(len(rows), rng=self._rng, fixed=dict(enumerate(rows))).features
             self._pending[event["event_id"]] = key, features
         else:
             self.counts.not_for_learning += 1
@@ -136,7 +137,7 @@ class Walk:
         k, settings = len(rows), self._log.settings(event["created"])
         limits = _limits(settings, event, catalog, k)
         try:
-            own = policy.rank(k, **limits).items.tolist()
+            own = policy.rank(k, rng=self._rng, **limits).items.tolist()
         except RankError:  # the settings changed between the request and its list
             return
         self.counts.ranked += 1
@@ -210,7 +211,7 @@ def replay(
     forgetting : how old lists count less and less, if at all.
     every_list : learn also from lists that the service did not learn from: control group, ``logging_only``, fallback.
     """
-    walk = Walk(log, POLICIES[policy], gamma, scope or log.scope, forgetting, every_list=every_list)
+    walk = Walk(log, LINEAR[policy], gamma, scope or log.scope, forgetting, every_list=every_list)
     for shown, event in _in_order(log):
         if shown:
             walk.show(event)

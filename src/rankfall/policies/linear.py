@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankfall.arrays import FloatArray, finite, number
+from rankfall.arrays import FloatArray, IntArray, finite, number
 from rankfall.catalog import Catalog, Id
 from rankfall.errors import CatalogError, FeedbackError, ProblemError, RankError, RankfallError
 from rankfall.files import load_blocks, save_blocks
-from rankfall.kernels import greedy, shortlists
+from rankfall.kernels import greedy, shortlists, thompson
 from rankfall.kernels.groups import Groups, groups_of
 from rankfall.kernels.items import Items, items_of
 from rankfall.kernels.ridge import State
 from rankfall.kernels.shortlists import SCORED, Shortlists, new_shortlists
 from rankfall.model import Discount, Forgetting, Ridge, Window
-from rankfall.policies.ranking import Click, Ranking, eligible, first_click
+from rankfall.policies.ranking import Click, Ranking, all_clicks, eligible
 
 Block = Literal["absent", "constant", "diminishing"]
-Exploration = Literal["ucb"]
-Feedback = Literal["cascade"]
+Exploration = Literal["ucb", "thompson", "greedy", "epsilon"]
+Feedback = Literal["cascade", "last_click", "all"]
 
 _FORMAT = "rankfall policy 1"
 LARGEST = 1e6
@@ -45,9 +45,14 @@ class Recipe:
     name : what to call it in a study or a table.
     coverage, relevance : for each block of columns, ``"absent"``, ``"constant"``, or ``"diminishing"``: the items
         above take away from what the column still has to give.
-    exploration : ``"ucb"``: score = mean + gamma * width.
-    feedback : ``"cascade"``: items above the click are negatives, the click is positive, below it nothing is known.
+    exploration : what items are ordered by. ``"ucb"``: mean + gamma * width. ``"thompson"``: the mean under weights
+        drawn from N(w, gamma^2 O^-1). ``"greedy"``: the mean. ``"epsilon"``: the mean, but every now and then the list
+        is drawn at random.
+    feedback : which items were seen. ``"cascade"``: those down to the first click, which alone is positive.
+        ``"last_click"``: those down to the last click; all that were clicked are positive. ``"all"``: every item.
+        In the first two, all items if none was clicked.
     paper : where it comes from.
+    summary : what it is, in a line.
 
     >>> Recipe("Mine", coverage="sometimes")
     Traceback (most recent call last):
@@ -60,6 +65,7 @@ class Recipe:
     exploration: Exploration = "ucb"
     feedback: Feedback = "cascade"
     paper: str = ""
+    summary: str = ""
 
     def __post_init__(self) -> None:
         allowed = {"coverage": Block, "relevance": Block, "exploration": Exploration, "feedback": Feedback}
@@ -71,9 +77,39 @@ class Recipe:
         if self.coverage == self.relevance == "absent":
             raise ProblemError(f"recipe {self.name!r} uses neither coverage nor relevance; it needs one")
 
-    def __call__(self, catalog: Catalog, gamma: float = 1.0, *, forgetting: Forgetting | None = None) -> LinearPolicy:
-        """A policy of this kind that has learned nothing yet."""
-        return LinearPolicy(catalog, self, gamma, forgetting=forgetting)
+    @property
+    def needs(self) -> frozenset[str]:
+        """What a catalog must have for it."""
+        blocks = {"coverage": self.coverage, "relevance": self.relevance}
+        return frozenset(name for name, block in blocks.items() if block != "absent")
+
+    @property
+    def randomised(self) -> bool:
+        """Whether it may rank differently each time it is asked."""
+        return self.exploration in ("thompson", "epsilon")
+
+    def make(self, catalog: Catalog, *, gamma: float = 1.0, k: int = 10, steps: int = 10_000) -> LinearPolicy:  # noqa: ARG002
+        """A policy for an experiment; see :class:`rankfall.policies.kinds.Kind`."""
+        return self(catalog, gamma)
+
+    def __call__(
+        self,
+        catalog: Catalog,
+        gamma: float = 1.0,
+        *,
+        epsilon: float = 0.1,
+        feedback: Feedback | None = None,
+        forgetting: Forgetting | None = None,
+    ) -> LinearPolicy:
+        """A policy of this kind that has learned nothing yet; ``feedback`` other than the recipe's, if given.
+
+        >>> from rankfall import CascadeHybrid, Catalog
+        >>> catalog = Catalog(coverage=[[0.5], [0.2], [0.1]], relevance=[[1], [0], [0]])
+        >>> policy = CascadeHybrid(catalog, feedback="last_click")
+        >>> policy.update(policy.rank(3), [0, 1])  # two clicks, and the third item was not seen
+        """
+        recipe = self if feedback is None else replace(self, feedback=feedback)
+        return LinearPolicy(catalog, recipe, gamma, epsilon=epsilon, forgetting=forgetting)
 
 
 @dataclass(frozen=True)
@@ -94,16 +130,25 @@ class Explanation:
 
 
 class LinearPolicy:
-    """Ranks greedily by upper confidence bounds, and learns from clicks by ridge regression.
+    """Ranks greedily by upper confidence bounds or drawn weights, and learns from clicks by ridge regression.
 
     Made by a :class:`Recipe`, such as ``CascadeHybrid(catalog)``. At every position it is plain LinUCB with the
     features ``phi_a``, scaled column by column by what the items above leave of each diminishing column.
     ``rank`` never changes the policy. With ``forgetting`` it follows users who change: a :class:`Discount` or a
     :class:`Window`.
+
+    With Thompson sampling one draw of weights ``v`` from N(w, gamma^2 O^-1) makes the whole list, which is the greedy
+    one for ``v``; ``gamma`` 1 is the posterior of the ridge model if clicks had noise of variance 1.
     """
 
     def __init__(
-        self, catalog: Catalog, recipe: Recipe, gamma: float = 1.0, *, forgetting: Forgetting | None = None
+        self,
+        catalog: Catalog,
+        recipe: Recipe,
+        gamma: float = 1.0,
+        *,
+        epsilon: float = 0.1,
+        forgetting: Forgetting | None = None,
     ) -> None:
         if not isinstance(catalog, Catalog):
             raise CatalogError(f"catalog must be a Catalog, got {type(catalog).__name__}")
@@ -112,6 +157,7 @@ class LinearPolicy:
         self._shortlists: Shortlists | None = None
         self._scored = 0
         self.gamma = gamma
+        self.epsilon = epsilon
         self.pruning = True
         self._lineages = frozenset({catalog.lineage})
         self._items = _layout(catalog, recipe)
@@ -147,6 +193,20 @@ class LinearPolicy:
     def gamma(self, gamma: float) -> None:
         self._gamma = number("gamma", gamma, ProblemError, low=0.0)
         self._scored, self._shortlists = self.scored, None  # they hold bounds for the old one
+
+    @property
+    def epsilon(self) -> float:
+        """Share of lists drawn at random, where the recipe says so. May be changed at any time."""
+        return self._epsilon
+
+    @epsilon.setter
+    def epsilon(self, epsilon: float) -> None:
+        self._epsilon = number("epsilon", epsilon, ProblemError, low=0.0, high=1.0)
+
+    @property
+    def _bonus(self) -> float:
+        """How many widths are added to a mean."""
+        return self._gamma if self.recipe.exploration == "ucb" else 0.0
 
     @property
     def forgetting(self) -> Forgetting | None:
@@ -194,7 +254,7 @@ class LinearPolicy:
         self,
         k: int,
         *,
-        rng: np.random.Generator | None = None,  # noqa: ARG002 - part of the contract; UCB draws nothing
+        rng: np.random.Generator | None = None,
         candidates: Iterable[int] | None = None,
         exclude: Iterable[int] | None = None,
         fixed: Mapping[int, int] | None = None,
@@ -203,6 +263,9 @@ class LinearPolicy:
 
         ``fixed`` holds rows at 0-based positions, whether they are candidates or not, and shows them nowhere else;
         the rest is chosen around them. With every position fixed, this is what the policy makes of a given list.
+
+        Policies that draw take from ``rng`` one standard normal number for each weight (Thompson sampling), or one
+        coin and if need be a list (epsilon); without ``rng``, from a fresh one, always the same.
 
         >>> from rankfall import Catalog, CascadeLinUCB
         >>> policy = CascadeLinUCB(Catalog(relevance=[[1.0], [3.0], [2.0]]))
@@ -215,17 +278,27 @@ class LinearPolicy:
         items = np.full(k, -1, dtype=np.int64)
         for position, row in (fixed or {}).items():
             items[position] = row
+        own = _generator(rng) if self.recipe.randomised else None
+        if own is not None and self.recipe.exploration == "epsilon" and own.random() < self._epsilon:
+            free = items < 0
+            items[free] = own.permutation(allowed)[: np.count_nonzero(free)]
+            allowed = allowed[:0]
+        every = self.pruning and len(allowed) == self.n_items
         features = np.empty((k, len(self._model.weights)))
-        means, widths = np.empty(k), np.empty(k)
+        means, widths, scores = np.empty(k), np.empty(k), np.empty(k)
         with self._model.lock:
             weights = self._model.weights.copy()
-            # Shortlists live on widths that only shrink; what is forgotten widens them.
-            if self.pruning and self.forgetting is None and len(allowed) == self.n_items:
-                shortlists.rank(*self.compiled(k), items, features, means, widths)
+            if own is not None and self.recipe.exploration == "thompson":
+                self._rank_drawn(own, allowed, every, items, features, means, widths, scores)
             else:
-                self._scored += greedy.rank(
-                    self._items, self._model.state, self.gamma, allowed, items, features, means, widths
-                )
+                # Shortlists live on widths that only shrink; what is forgotten widens them.
+                if every and self.forgetting is None:
+                    shortlists.rank(*self.compiled(k), items, features, means, widths)
+                else:
+                    self._scored += greedy.rank(
+                        self._items, self._model.state, self._bonus, allowed, items, features, means, widths
+                    )
+                scores = means + self._bonus * widths
         check_size(float(np.abs(features).max()), RankError)
         return Ranking(
             items=items,
@@ -233,10 +306,53 @@ class LinearPolicy:
             features=features,
             means=means,
             widths=widths,
-            scores=means + self.gamma * widths,
+            scores=scores,
             weights=weights,
             space=self._space(self.catalog.lineage),
         )
+
+    def draw(self, rng: np.random.Generator) -> FloatArray:
+        """Weights drawn from N(w, gamma^2 O^-1), through a Cholesky factor of O."""
+        with self._model.lock:
+            return self._drawn(rng)
+
+    def _drawn(self, rng: np.random.Generator) -> FloatArray:
+        columns = len(self._model.weights)
+        drawn, upper = np.empty(columns), np.empty((columns, columns))
+        thompson.draw(self._model.state, self._gamma, rng.standard_normal(columns), upper, drawn)
+        return drawn
+
+    def _rank_drawn(
+        self,
+        rng: np.random.Generator,
+        allowed: IntArray,
+        every: bool,
+        items: IntArray,
+        features: FloatArray,
+        means: FloatArray,
+        widths: FloatArray,
+        scores: FloatArray,
+    ) -> None:
+        """The list for drawn weights: ``scores`` are its means under them, ``means`` those under the estimate."""
+        drawn, state = self._drawn(rng), self._model.state
+        if every:
+            layout, _, _, groups = self.drawing()
+            self._scored += thompson.rank(layout, groups, drawn, items, features, scores)
+        else:
+            believed = state._replace(weights=drawn)
+            self._scored += greedy.rank(self._items, believed, 0.0, allowed, items, features, scores, widths)
+        means[:] = features @ state.weights
+        widths[:] = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", features, state.covariance, features), 0.0))
+
+    def drawing(self) -> tuple[Items, State, float, Groups]:
+        """What the kernels of Thompson sampling take: views of this policy, not copies."""
+        if self._groups is None:
+            self._groups = groups_of(self._items)
+        return self._items, self._model.state, self._gamma, self._groups
+
+    def count(self, scored: int) -> None:
+        """Add items scored on behalf of this policy; see :attr:`scored`."""
+        self._scored += scored
 
     def compiled(self, k: int) -> tuple[Items, State, float, Groups, Shortlists]:
         """What the kernels take to rank ``k`` items: views of this policy, not copies."""
@@ -245,7 +361,7 @@ class LinearPolicy:
         if self._shortlists is None or self._shortlists.members.shape[1] < k:
             self._scored = self.scored
             self._shortlists = new_shortlists(self._items, len(self._model.weights), k)
-        return self._items, self._model.state, self.gamma, self._groups, self._shortlists
+        return self._items, self._model.state, self._bonus, self._groups, self._shortlists
 
     @property
     def scored(self) -> int:
@@ -253,22 +369,19 @@ class LinearPolicy:
         return self._scored + (0 if self._shortlists is None else int(self._shortlists.counters[SCORED]))
 
     def update(self, ranking: Ranking, click: Click) -> None:
-        """Learn from a click at a 0-based position, or from None; the ranking may be an old one.
+        """Learn from clicks at 0-based positions, or from None; the ranking may be an old one.
 
-        Items above the click are negatives, the click is positive, below it nothing is learned; without a click all
-        are negatives. Of several clicks the first counts.
+        Which items were seen is what the recipe's ``feedback`` says. With ``"cascade"`` items above the click are
+        negatives, the click is positive, below it nothing is learned; of several clicks the first counts. Without a
+        click all are negatives.
         """
         self.learn(self._checked(ranking), click)
 
     def learn(self, features: FloatArray, click: Click) -> None:
         """What :meth:`update` does, for features as shown that were kept without their ranking."""
-        position = first_click(click, len(features))
-        seen = len(features) if position is None else position + 1
-        rewards = np.zeros(seen)
-        if position is not None:
-            rewards[position] = 1.0
+        rewards = _rewards(self.recipe.feedback, click, len(features))
         with self._model.lock:
-            self._model.learn(features[:seen], rewards)
+            self._model.learn(features[: len(rewards)], rewards)
 
     def _checked(self, ranking: Ranking) -> FloatArray:
         """The ranking's features, if they mean to this policy what they meant when the list was shown."""
@@ -319,7 +432,7 @@ class LinearPolicy:
                 f"a catalog with topics {list(catalog.topics)} and {catalog.n_features} features cannot take the "
                 f"place of one with topics {list(self.catalog.topics)} and {self.catalog.n_features} features"
             )
-        policy = LinearPolicy(catalog, self.recipe, self.gamma, forgetting=self.forgetting)
+        policy = LinearPolicy(catalog, self.recipe, self.gamma, epsilon=self.epsilon, forgetting=self.forgetting)
         policy._lineages = self._lineages | {catalog.lineage}
         policy._model = self._copied()
         return policy
@@ -334,6 +447,7 @@ class LinearPolicy:
             "format": _FORMAT,
             "recipe": vars(self.recipe),
             "gamma": self.gamma.hex(),
+            "epsilon": self.epsilon.hex(),
             "forgetting": self.forgetting and {type(self.forgetting).__name__: vars(self.forgetting)},
             "lineage": catalog.lineage,
             "lineages": sorted(self._lineages),
@@ -343,6 +457,25 @@ class LinearPolicy:
         }
         blocks = {"coverage": catalog.coverage, "relevance": catalog.relevance}
         save_blocks(path, header, {**blocks, **self._copied().arrays()})
+
+
+def _generator(rng: np.random.Generator | None) -> np.random.Generator:
+    """Whence to draw; where the caller gives nothing, always the same."""
+    if rng is None:
+        return np.random.default_rng(0)
+    if not isinstance(rng, np.random.Generator):
+        raise RankError(f"rng must be a numpy.random.Generator or None, got {type(rng).__name__}")
+    return rng
+
+
+def _rewards(feedback: Feedback, click: Click, length: int) -> FloatArray:
+    """What each item earned that was seen, from the top: 1 for a click that counts, otherwise 0."""
+    clicks = all_clicks(click, length)
+    if feedback == "cascade":
+        clicks = clicks[:1]
+    rewards = np.zeros(length if feedback == "all" or not clicks else clicks[-1] + 1)
+    rewards[clicks] = 1.0
+    return rewards
 
 
 def _layout(catalog: Catalog, recipe: Recipe) -> Items:
@@ -387,7 +520,10 @@ def _restore(header: dict[str, Any], blocks: dict[str, NDArray[Any]]) -> LinearP
         _lineage=header["lineage"],
     )
     forgetting = _forgetting(header.get("forgetting"))  # files of 0.1.0 do not say
-    policy = LinearPolicy(catalog, Recipe(**header["recipe"]), float.fromhex(header["gamma"]), forgetting=forgetting)
+    epsilon = float.fromhex(header.get("epsilon", "0x1.999999999999ap-4"))  # nor do they say this
+    policy = LinearPolicy(
+        catalog, Recipe(**header["recipe"]), float.fromhex(header["gamma"]), epsilon=epsilon, forgetting=forgetting
+    )
     policy._lineages = frozenset(header["lineages"])
     model = Ridge.restore(blocks, forgetting)
     if model.weights.shape != policy._model.weights.shape:

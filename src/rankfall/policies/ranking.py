@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -16,11 +16,12 @@ Click: TypeAlias = int | Iterable[int] | None
 """A 0-based position, several of them (the first counts), or None for no click."""
 
 
-def _nothing() -> FloatArray:
-    return np.empty(0)
+_NOTHING: FloatArray = frozen(np.empty(0))
+_NO_FEATURES: FloatArray = frozen(np.empty((0, 0)))
+_ANY_ROW = 2**63 - 1
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, init=False)
 class Ranking:
     """The list shown, with everything needed to learn from it later.
 
@@ -34,24 +35,49 @@ class Ranking:
     means, widths, scores : (k,) estimated attraction, its standard deviation, and what the list was ordered by.
     weights : (columns,) the weights the list was made with, so that it can be explained later.
     space : what the feature columns mean and which line of catalogs they come from.
+    note : whatever a policy of another kind wants back together with the answer.
 
     >>> Ranking([4, 2, 7]).items
     array([4, 2, 7])
     """
 
     items: IntArray
-    ids: tuple[Id, ...] = ()
-    features: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
-    means: FloatArray = field(default_factory=_nothing)
-    widths: FloatArray = field(default_factory=_nothing)
-    scores: FloatArray = field(default_factory=_nothing)
-    weights: FloatArray = field(default_factory=_nothing)
-    space: str = ""
+    ids: tuple[Id, ...]
+    features: FloatArray
+    means: FloatArray
+    widths: FloatArray
+    scores: FloatArray
+    weights: FloatArray
+    space: str
+    note: object
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "items", frozen(rows("items", self.items, 2**63 - 1, RankError)))
-        for name in ("features", "means", "widths", "scores", "weights"):
-            frozen(getattr(self, name))
+    def __init__(  # by hand, as made by dataclass it would take longer than a tabular policy takes to rank
+        self,
+        items: Iterable[int],
+        ids: tuple[Id, ...] = (),
+        features: FloatArray = _NO_FEATURES,
+        means: FloatArray = _NOTHING,
+        widths: FloatArray = _NOTHING,
+        scores: FloatArray = _NOTHING,
+        weights: FloatArray = _NOTHING,
+        space: str = "",
+        note: object = None,
+    ) -> None:
+        for array in (features, means, widths, scores, weights):
+            if array is not _NOTHING and array is not _NO_FEATURES:
+                array.flags.writeable = False
+        shown = rows("items", items, _ANY_ROW, RankError)
+        shown.flags.writeable = False
+        put = object.__setattr__
+        put(self, "items", shown)
+        put(self, "ids", ids)
+        put(self, "features", features)
+        put(self, "means", means)
+        put(self, "widths", widths)
+        put(self, "scores", scores)
+        put(self, "weights", weights)
+        put(self, "space", space)
+        put(self, "note", note)
 
     def __len__(self) -> int:
         return len(self.items)
@@ -133,6 +159,30 @@ def _held(fixed: Mapping[int, int] | None, k: int, n_items: int) -> IntArray:
     return rows("fixed", fixed.values(), n_items, RankError)
 
 
+def all_clicks(click: Any, length: int) -> list[int]:
+    """Every 0-based position that was clicked, from the top, each once.
+
+    >>> all_clicks([3, 1, 3], 5), all_clicks(2, 5), all_clicks(None, 5)
+    ([1, 3], [2], [])
+    """
+    if click is None:
+        return []
+    if type(click) is int and 0 <= click < length:  # as a simulated user says it, a step in microseconds
+        return [click]
+    if type(click) is tuple:
+        before, plain = -1, True
+        for one in click:
+            if type(one) is not int or one <= before:
+                plain = False
+                break
+            before = one
+        if plain and before < length:
+            return list(click)
+    many = isinstance(click, Iterable) and not isinstance(click, str | bytes) and np.ndim(click) > 0  # type: ignore[arg-type]
+    several = click if many else [click]
+    return sorted({whole("click", one, FeedbackError, low=0, high=length - 1) for one in several})
+
+
 def first_click(click: Any, length: int) -> int | None:
     """The 0-based position that counts, or None for no click.
 
@@ -142,9 +192,4 @@ def first_click(click: Any, length: int) -> int | None:
     Traceback (most recent call last):
     rankfall.errors.FeedbackError: click must be a whole number from 0 to 4, got 5
     """
-    if click is None:
-        return None
-    if isinstance(click, Iterable) and not isinstance(click, str | bytes) and np.ndim(click) > 0:  # type: ignore[arg-type]
-        several = [whole("click", one, FeedbackError, low=0, high=length - 1) for one in click]
-        return min(several, default=None)
-    return whole("click", click, FeedbackError, low=0, high=length - 1)
+    return min(all_clicks(click, length), default=None)

@@ -13,7 +13,7 @@ import numpy as np
 
 from rankfall.catalog import Catalog
 from rankfall.model import Discount, Forgetting, Ridge, Window
-from rankfall.policies import POLICIES, LinearPolicy, Ranking
+from rankfall.policies import LINEAR, LinearPolicy, Ranking
 from rankfall.service.schemas import Discounting, Settings
 from rankfall.service.tally import Tally
 from rankfall.stores import Checkpoint, Entry, Position, Store
@@ -31,8 +31,10 @@ class Held:
     unsaved: int = 0
     last: tuple[int, int, int, Ranking] | None = None  # updates, revision, k, and what they gave
 
-    def rank(self, k: int) -> Ranking:
-        """The best of all items. The same until something is learned, so it is kept."""
+    def rank(self, k: int, rng: np.random.Generator) -> Ranking:
+        """The best of all items. The same until something is learned, so it is kept; unless the policy draws."""
+        if self.policy.recipe.randomised:
+            return self.policy.rank(k, rng=rng)
         asked = (self.policy.n_updates, self.revision, k)
         if self.last is None or self.last[:3] != asked:
             self.last = (*asked, self.policy.rank(k))
@@ -79,6 +81,7 @@ class Model:
         self.created = created
         self.turns = list(turns)
         self.tally = Tally()
+        self.rng = np.random.default_rng()  # for policies that draw; features are kept as shown, so nothing replays it
         self._room = room
         self._held: OrderedDict[str, Held] = OrderedDict()
         self._lock = threading.Lock()
@@ -88,7 +91,7 @@ class Model:
     def _build(self, catalog: Catalog, version: int) -> None:
         blocked = set(self.settings.blocked)
         shown = catalog.withdraw([item for item in catalog.ids if item in blocked]) if blocked else catalog
-        recipe = POLICIES[self.settings.policy]
+        recipe = LINEAR[self.settings.policy]
         self._full, self._version = catalog, version
         self._template = recipe(shown, self.settings.gamma, forgetting=self._forgetting)
         self._template.pruning = self.settings.scope != "user"  # shortlists are worth their memory when shared by many

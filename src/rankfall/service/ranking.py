@@ -115,23 +115,29 @@ class Request:
             if row is not None and pin.position <= self.k and row not in (self.exclude or ()):
                 fixed[pin.position - 1] = row
         if self.candidates is None and not self.exclude and not fixed and policy.catalog is self.catalog:
-            ranking = held.rank(self.k)
+            ranking = held.rank(self.k, model.rng)
         else:
-            ranking = policy.rank(self.k, candidates=self.candidates, exclude=self.exclude, fixed=fixed or None)
+            ranking = policy.rank(
+                self.k, rng=model.rng, candidates=self.candidates, exclude=self.exclude, fixed=fixed or None
+            )
+        # How likely a policy that draws was to make its list nobody knows; of a list drawn uniformly, one does.
+        draws = policy.recipe.randomised
         share = model.settings.randomize
         if not share:
-            return Shown(ranking.items, "policy", ranking, 1.0)
+            return Shown(ranking.items, "policy", ranking, None if draws else 1.0)
         free = self.k - len(fixed)
         pool = self._pool(set(fixed.values()))
         chance = share  # of each list drawn at random; step by step, for their number soon exceeds any float
         for drawn_already in range(free):
             chance /= len(pool) - drawn_already
         if random.random() >= share:
-            return Shown(ranking.items, "policy", ranking, 1.0 - share + chance)
+            return Shown(ranking.items, "policy", ranking, None if draws else 1.0 - share + chance)
         drawn = iter(random.sample(pool, free))
         rows = np.array([fixed[i] if i in fixed else next(drawn) for i in range(self.k)], dtype=np.int64)
+        if draws:
+            return Shown(rows, "policy", given(policy, rows, model.rng), chance / share)
         greedy = bool((rows == ranking.items).all())
-        return Shown(rows, "policy", given(policy, rows), chance + (1.0 - share if greedy else 0.0))
+        return Shown(rows, "policy", given(policy, rows, model.rng), chance + (1.0 - share if greedy else 0.0))
 
     def _pool(self, taken: set[int]) -> list[int]:
         banned = taken | set(self.exclude or ())
@@ -139,9 +145,9 @@ class Request:
         return [row for row in rows if row not in banned]
 
 
-def given(policy: LinearPolicy, rows: IntArray) -> Ranking:
+def given(policy: LinearPolicy, rows: IntArray, rng: np.random.Generator) -> Ranking:
     """A list made by someone else, with the features and scores this policy sees in it."""
-    return policy.rank(len(rows), fixed=dict(enumerate(rows.tolist())))
+    return policy.rank(len(rows), rng=rng, fixed=dict(enumerate(rows.tolist())))
 
 
 def show(model: Model, held: Held, ask: Ask, on_error: Callable[[Exception], None]) -> tuple[Request, Shown]:
@@ -154,7 +160,7 @@ def show(model: Model, held: Held, ask: Ask, on_error: Callable[[Exception], Non
             return request, request.learned(model, held)
         rows = request.baseline()
         learns = model.settings.mode == "apprentice"
-        return request, Shown(rows, "baseline", given(held.policy, rows) if learns else None)
+        return request, Shown(rows, "baseline", given(held.policy, rows, model.rng) if learns else None)
     except RankError:
         raise
     except Exception as problem:  # whatever went wrong, the caller gets a list

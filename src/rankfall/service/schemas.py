@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from rankfall.policies import POLICIES
+from rankfall.policies import LINEAR
 
 Mode = Literal["online", "apprentice", "logging_only"]
 Scope = Literal["global", "segment", "user"]
@@ -248,15 +248,15 @@ class Settings(Changes):
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"policy": "CascadeHybrid", "gamma": 1.0, "scope": "user"}]}
     )
-    policy: str = Field("CascadeHybrid", description=f"one of {', '.join(POLICIES)}")
+    policy: str = Field("CascadeHybrid", description=f"one of {', '.join(LINEAR)}")
     scope: Scope = Field("global", description="one state for all, for each segment, or for each user")
     forgetting: Discounting | Windowing | None = None
 
     @field_validator("policy")
     @classmethod
     def _known(cls, name: str) -> str:
-        if name not in POLICIES:
-            raise ValueError(f"no policy {name!r}; choose from {', '.join(POLICIES)}")
+        if name not in LINEAR:
+            raise ValueError(f"no policy {name!r}; choose from {', '.join(LINEAR)}")
         return name
 
 

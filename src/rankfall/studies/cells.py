@@ -39,7 +39,9 @@ def simulate_cell(
 ) -> bytes:
     """The Parquet file of a cell. The same cell gives the same bytes, with any number of workers."""
     data = prepared.with_topics(cell.topics)
-    policy = POLICIES[cell.policy](data.catalog(perfect_coverage=cell.perfect_coverage), gamma=cell.gamma)
+    policy = POLICIES[cell.policy].make(
+        data.catalog(perfect_coverage=cell.perfect_coverage), gamma=cell.gamma, k=cell.k, steps=cell.steps
+    )
     runs = simulate_many(
         policy,
         users_of(cell, data),

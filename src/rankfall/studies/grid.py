@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from rankfall.errors import ProblemError
-from rankfall.policies import POLICIES
+from rankfall.policies import PAPER
 from rankfall.studies.study import Preparation, Setting, Study
 
 
@@ -48,7 +48,7 @@ def paper_study(
     users: int | None = None,
     repeats: int | None = None,
     steps: int | None = None,
-    policies: Iterable[str] = tuple(POLICIES),
+    policies: Iterable[str] = PAPER,
     gamma: float = 1.0,
     seed: int = 0,
     preparation: Preparation | None = None,

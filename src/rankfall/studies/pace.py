@@ -117,7 +117,9 @@ def _pace(cell: Cell, plan: Plan, workers: int, turn: int) -> tuple[Pace, float]
     data = plan.prepared.with_topics(cell.topics)
     policy, catalog = POLICIES[cell.policy], data.catalog(perfect_coverage=cell.perfect_coverage)
     users = users_of(replace(cell, users=min(len(data.user_ids), (turn + 1) * workers)), data)[-workers:]
-    simulate(policy(catalog, gamma=cell.gamma), users[0], 3, cell.k)  # compiled or loaded before the clock runs
+    simulate(
+        policy.make(catalog, gamma=cell.gamma, k=cell.k, steps=3), users[0], 3, cell.k
+    )  # compiled or loaded before the clock runs
 
     longest = min(_LONGEST, max(cell.steps, _SHORTEST))
 
@@ -133,7 +135,15 @@ def _pace(cell: Cell, plan: Plan, workers: int, turn: int) -> tuple[Pace, float]
 
         user = users[index % len(users)]
         with suppress(_Enough):
-            simulate(policy(catalog, gamma=cell.gamma), user, longest, cell.k, index, [longest], look)
+            simulate(
+                policy.make(catalog, gamma=cell.gamma, k=cell.k, steps=cell.steps),
+                user,
+                longest,
+                cell.k,
+                index,
+                [longest],
+                look,
+            )
         return steps, seconds, time.perf_counter() - began
 
     with ThreadPoolExecutor(workers) as pool:

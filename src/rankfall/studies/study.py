@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from rankfall.arrays import number, whole
 from rankfall.errors import FileError, ProblemError
 from rankfall.features.prepared import Settings
-from rankfall.policies import POLICIES
+from rankfall.policies import PAPER, POLICIES
 
 T = TypeVar("T")
 
@@ -92,7 +92,7 @@ class Study:
     name: str
     dataset: str
     grid: tuple[Setting, ...]
-    policies: tuple[str, ...] = tuple(POLICIES)
+    policies: tuple[str, ...] = PAPER
     gamma: float = 1.0
     users: int = 40
     repeats: int = 1

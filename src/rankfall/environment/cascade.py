@@ -1,42 +1,17 @@
-"""Simulated users: what attracts them, where they click, and what the best list would have earned."""
+"""The user of the paper: attraction from relevance and coverage, one click, the cascade."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rankfall.arrays import FloatArray, IntArray, finite, frozen, number, rows, whole
-from rankfall.errors import ContractError, ProblemError
+from rankfall.environment.search import every_list
+from rankfall.errors import ProblemError
 from rankfall.kernels import cascade
-
-_LARGEST_SEARCH = 2_000_000
-
-
-@runtime_checkable
-class Environment(Protocol):
-    """A user to learn from; :func:`check_environment` says in words whether an object is one."""
-
-    @property
-    def n_items(self) -> int:
-        """How many items the user may be shown."""
-        ...
-
-    def reward(self, items: IntArray) -> float:
-        """Expected reward of a list."""
-        ...
-
-    def click(self, items: IntArray, coins: FloatArray) -> int | None:
-        """Position of the click, decided by one coin (uniform in [0, 1)) for each position."""
-        ...
-
-    def best(self, k: int) -> IntArray:
-        """The list that regret is measured against."""
-        ...
 
 
 class CascadeUser:
@@ -142,14 +117,8 @@ class CascadeUser:
         Refuses problems with more than two million lists.
         """
         k = whole("k", k, ProblemError, low=1, high=self.n_items)
-        count = math.perm(self.n_items, k)
-        if count > _LARGEST_SEARCH:
-            raise ProblemError(
-                f"{k} of {self.n_items} items make {count:,} lists; trying all is offered up to {_LARGEST_SEARCH:,}. "
-                "Use best(k), or fewer items"
-            )
-        every = itertools.chain.from_iterable(itertools.permutations(range(self.n_items), k))
-        lists = np.fromiter(every, dtype=np.int64, count=count * k).reshape(count, k)
+        lists = every_list(self.n_items, k)
+        count = len(lists)
         left = np.ones((count, len(self._theta)))
         none = np.ones(count)
         for position in range(k):
@@ -168,70 +137,3 @@ class CascadeUser:
         k = whole("k", k, ProblemError, low=1)
         highest = float(np.clip(self._appeal + self.coverage @ self._theta, 0.0, 1.0).max())
         return (1 - 1 / math.e) * max(1 / k, 1 - (k - 1) / 2 * highest)
-
-
-class Bound(NamedTuple):
-    """Theorem 1: the exploration it asks for, and the scaled regret it then promises."""
-
-    gamma: float
-    regret: float
-
-
-def theorem_bound(n: int, k: int, m: int, d: int, norm: float = 1.0) -> Bound:
-    """Theorem 1 for ``n`` steps, ``k`` positions, ``m`` features, ``d`` topics and preferences of length ``norm``.
-
-    >>> theorem_bound(n=50_000, k=10, m=10, d=20)
-    Bound(gamma=18.69..., regret=638681.68...)
-    """
-    n = whole("n", n, ProblemError, low=1)
-    k = whole("k", k, ProblemError, low=1)
-    columns = whole("m", m, ProblemError, low=0) + whole("d", d, ProblemError, low=0)
-    if not columns:
-        raise ProblemError("m + d must be at least 1")
-    norm = number("norm", norm, ProblemError, low=0.0, high=1.0)
-    log = math.log(1 + n * k / columns)
-    gamma = math.sqrt(columns * log + 2 * math.log(n)) + norm
-    return Bound(gamma, 2 * gamma * math.sqrt(2 * n * k * columns * log) + 1)
-
-
-def check_environment(environment: Environment, k: int = 3, trials: int = 20_000) -> None:
-    """Raise :class:`ContractError` with everything this environment gets wrong, in words; or return.
-
-    Among them: clicks must happen as often as ``reward`` says, within five standard errors over ``trials`` lists.
-    """
-    broken: list[str] = []
-    try:
-        _check_environment(environment, k, trials, broken)
-    except Exception as problem:
-        broken.append(f"raised {type(problem).__name__}: {problem}")
-    if broken:
-        name = type(environment).__name__
-        raise ContractError(f"{name} breaks the environment contract:\n- " + "\n- ".join(broken))
-
-
-def _check_environment(environment: Environment, k: int, trials: int, broken: list[str]) -> None:
-    n = environment.n_items
-    rng = np.random.default_rng(5)
-    best = np.asarray(environment.best(k))
-    if best.shape != (k,) or len(set(best.tolist())) < k or best.min() < 0 or best.max() >= n:
-        broken.append(f"best({k}) must be {k} different rows from 0 to {n - 1}, got {best.tolist()}")
-        return
-    for items in (best, rng.permutation(n)[:k]):
-        reward = environment.reward(items)
-        if not (np.isfinite(reward) and reward == environment.reward(items)):
-            broken.append(f"reward({items.tolist()}) must be one finite number each time, got {reward}")
-            continue
-        coins = rng.random((trials, k))
-        clicks = [environment.click(items, row) for row in coins]
-        if clicks[:100] != [environment.click(items, row) for row in coins[:100]]:
-            broken.append(f"click({items.tolist()}, coins) must depend on the coins alone")
-        strange = [
-            c
-            for c in clicks
-            if c is not None and (isinstance(c, bool) or not (isinstance(c, int | np.integer) and 0 <= c < k))
-        ]
-        if strange:
-            broken.append(f"click must be None or a position from 0 to {k - 1}, got {strange[0]!r}")
-        rate = np.mean([c is not None for c in clicks])
-        if abs(rate - reward) > 5 * math.sqrt(max(reward * (1 - reward), 1 / trials) / trials):
-            broken.append(f"reward({items.tolist()}) is {reward:.4f}, and {rate:.4f} of {trials} lists were clicked")

@@ -1,0 +1,42 @@
+"""How fast Thompson sampling is beside the upper confidence bounds it takes the place of, in one run.
+
+    python benchmarks/thompson.py
+    python benchmarks/thompson.py --data path/to/ml-1m --steps 20000
+
+Seconds of work of this process, not of the clock, so that other programs do not distort them.
+"""
+
+import time
+
+import click
+
+from rankfall import bench, prepare, simulate
+from rankfall.datasets.library import find
+from rankfall.policies import LINEAR
+
+PAIRS = (("CascadeHybrid", "CascadeHybridTS"), ("CascadeLinUCB", "CascadeLinTS"), ("CascadeLSB", "CascadeLSBTS"))
+
+
+@click.command(help=__doc__)
+@click.option("--data", help="A data set; made up if not given.")
+@click.option("--steps", type=int, default=10_000, show_default=True)
+@click.option("--k", type=int, default=10, show_default=True)
+def main(data: str | None, steps: int, k: int) -> None:
+    """Print a table."""
+    world = bench.World.generated(18, 10) if data is None else bench.World.of(prepare(find(data)))
+    click.echo(f"{'policy':>17} {'steps/s':>9} {'us/step':>8} {'items scored':>13} {'time of UCB':>12}")
+    for pair in PAIRS:
+        first = 0.0
+        for name in pair:
+            simulate(LINEAR[name](world.catalog), world.user(0), 2, k)  # compile
+            policy = LINEAR[name](world.catalog)
+            began = time.process_time()
+            simulate(policy, world.user(0), steps, k)
+            took = time.process_time() - began
+            first = first or took
+            speed = f"{steps / took:>9,.0f} {1e6 * took / steps:>8.1f}"
+            click.echo(f"{name:>17} {speed} {policy.scored / steps:>13.0f} {took / first:>11.2f}x")
+
+
+if __name__ == "__main__":
+    main()

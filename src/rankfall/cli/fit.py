@@ -1,0 +1,94 @@
+"""``rankfall fit``: a click model from a log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from rankfall.clicks import Fitted, Perplexity
+
+
+@click.command(name="fit")
+@click.argument("clicks", metavar="CLICKS.parquet", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--model",
+    required=True,
+    type=click.Choice(["cascade", "dependent_click", "position_based"]),
+    help="The click model.",
+)
+@click.option(
+    "--held-out",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.2,
+    show_default=True,
+    help="Share of lists to judge it by; 0 for none.",
+)
+@click.option("--prior", type=click.FloatRange(0), default=0.0, show_default=True, help="Views of the mean, per item.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Which lists are held out.")
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the parameters to this Parquet file."
+)
+def command(clicks: Path, model: str, held_out: float, prior: float, seed: int, out: Path | None) -> None:
+    """Fit a click model to a log, and say how well it foresees lists that it was not fitted on.
+
+    The log has columns list, position (1 for the top), item and click (0 or 1), one row for each item shown.
+    """
+    from rich.console import Console
+
+    from rankfall.clicks import FITS, read_log
+    from rankfall.files import replacing
+
+    log = read_log(clicks)
+    train, test = log.split(held_out, seed) if held_out else (log, None)
+    fitted = FITS[model](train, prior=prior)  # type: ignore[index]
+    _say(Console(), fitted, None if test is None else fitted.perplexity(test), 0 if test is None else test.lists)
+    if out is not None:
+        with replacing(out) as temporary:
+            fitted.frame().write_parquet(temporary)
+        click.echo(f"Wrote {out}.")
+
+
+def _say(console: Console, fitted: Fitted, judged: Perplexity | None, lists: int) -> None:
+    from rich.table import Table
+
+    table = Table(title=f"{fitted.model}, fitted on {fitted.lists:,} lists", title_justify="left", show_header=False)
+    table.add_column()
+    table.add_column(justify="right")
+    table.add_row("items", f"{len(fitted.items):,}")
+    low, middle, high = (float(fitted.attraction.min()), float(_median(fitted)), float(fitted.attraction.max()))
+    table.add_row("attraction, lowest, median, highest", f"{low:.4f}, {middle:.4f}, {high:.4f}")
+    table.add_row("log-likelihood of a list", f"{fitted.log_likelihood / fitted.lists:.4f}")
+    if fitted.iterations:
+        table.add_row("steps of EM", f"{fitted.iterations:,}" + ("" if fitted.converged else " (not at rest yet)"))
+    if fitted.ignored:
+        table.add_row("clicks after the first, ignored", f"{fitted.ignored:,}")
+    if judged is not None:
+        table.add_row(f"perplexity on {lists:,} other lists", f"{judged.overall:.4f}")
+        if judged.unknown:
+            table.add_row("items there that it does not know", f"{judged.unknown:.2%}")
+    console.print(table)
+    name = {"dependent_click": "termination", "position_based": "examination"}.get(fitted.model)
+    places = Table(show_header=True)
+    for title in ("position", *([name] if name else []), *(["perplexity"] if judged is not None else [])):
+        places.add_column(title, justify="right")
+    if len(places.columns) == 1:
+        return
+    for r in range(fitted.positions):
+        cells = [str(r + 1)]
+        if name:
+            cells.append(f"{getattr(fitted, name)[r]:.4f}")
+        if judged is not None:
+            cells.append(f"{judged.by_position[r]:.4f}" if r < len(judged.by_position) else "")
+        places.add_row(*cells)
+    console.print(places)
+
+
+def _median(fitted: Fitted) -> float:
+    import numpy as np
+
+    return float(np.median(fitted.attraction))

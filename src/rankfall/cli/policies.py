@@ -1,0 +1,27 @@
+"""``rankfall policies``: all there are."""
+
+from __future__ import annotations
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from rankfall.policies import LINEAR, POLICIES
+
+
+@click.command(short_help="List every policy.")
+@click.option("--plain", is_flag=True, help="Names only, one on a line.")
+def command(plain: bool) -> None:
+    """Every policy that can be named in a study; those marked * can also be served."""
+    if plain:
+        click.echo("\n".join(POLICIES))
+        return
+    table = Table(show_edge=False, pad_edge=False)
+    for heading in ("policy", "what it is", "paper", "needs"):
+        table.add_column(heading, overflow="fold")
+    for name, kind in POLICIES.items():
+        served = " *" if name in LINEAR else ""
+        table.add_row(name + served, kind.summary, kind.paper, ", ".join(sorted(kind.needs)) or "-")
+    console = Console()
+    console.print(table)
+    console.print(f"{len(POLICIES)} policies; * can also be served.", highlight=False)

@@ -1,0 +1,29 @@
+"""All lists of a small problem."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+
+from rankfall.arrays import IntArray
+from rankfall.errors import ProblemError
+
+_LARGEST_SEARCH = 2_000_000
+
+
+def every_list(n_items: int, k: int) -> IntArray:
+    """(lists, k) every list of ``k`` items; refused where there are more than two million.
+
+    >>> every_list(3, 2).tolist()
+    [[0, 1], [0, 2], [1, 0], [1, 2], [2, 0], [2, 1]]
+    """
+    count = math.perm(n_items, k)
+    if count > _LARGEST_SEARCH:
+        raise ProblemError(
+            f"{k} of {n_items} items make {count:,} lists; trying all is offered up to {_LARGEST_SEARCH:,}. "
+            "Use best(k), or fewer items"
+        )
+    every = itertools.chain.from_iterable(itertools.permutations(range(n_items), k))
+    return np.fromiter(every, dtype=np.int64, count=count * k).reshape(count, k)

@@ -1,0 +1,153 @@
+"""Kernels of BatchRank: what its batches show, what clicks count, and the bounds it decides by.
+
+An item belongs to one batch at a time: ``batch_of`` (L) is its number, or -1 once it is eliminated. ``shown_count`` and
+``click_count`` (L) are the counts of the batch's current stage. Batches are numbered by position: batch b has the
+positions ``first[b]`` to ``last[b]``, and ``serial[b]`` is the number of its stage, never used twice.
+"""
+
+import math
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankfall.kernels.jit import compiled, inner, leaf
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+_HALVINGS = 50
+
+
+@compiled
+def display(
+    first: IntArray,
+    last: IntArray,
+    serial: IntArray,
+    batch_of: IntArray,
+    shown_count: IntArray,
+    allowed: BoolArray,
+    coins: FloatArray,
+    items: IntArray,
+    serials: IntArray,
+) -> None:
+    """DisplayBatch for every batch: its least shown items in random order, and the stage each is shown in.
+
+    ``coins`` (L + positions of all batches): the first L decide between items shown equally often, the others on
+    positions. What no batch can fill is filled up in row order, with -1 for the stage.
+    """
+    k, L = len(items), len(batch_of)
+    taken = np.zeros(L, dtype=np.bool_)
+    shown = np.zeros(L, dtype=np.bool_)
+    picks = np.empty(last[-1] + 1, dtype=np.int64)
+    items[:] = -1
+    serials[:] = -1
+    for b in range(len(first)):
+        count = 0
+        for _ in range(last[b] - first[b] + 1):
+            pick = -1
+            for row in range(L):
+                if (
+                    batch_of[row] == b
+                    and allowed[row]
+                    and not taken[row]
+                    and (
+                        pick < 0
+                        or shown_count[row] < shown_count[pick]
+                        or (shown_count[row] == shown_count[pick] and coins[row] < coins[pick])
+                    )
+                ):
+                    pick = row
+            if pick < 0:
+                break
+            taken[pick] = True
+            picks[count] = pick
+            count += 1
+        for i in range(count):
+            j = i + min(int(coins[L + first[b] + i] * (count - i)), count - i - 1)
+            picks[i], picks[j] = picks[j], picks[i]
+            if first[b] + i < k:
+                items[first[b] + i] = picks[i]
+                serials[first[b] + i] = serial[b]
+                shown[picks[i]] = True
+    row = 0
+    for position in range(k):
+        if items[position] < 0:
+            while shown[row] or not allowed[row]:
+                row += 1
+            items[position] = row
+            shown[row] = True
+
+
+@leaf
+def _least(batch_of: IntArray, shown_count: IntArray, out: IntArray) -> None:
+    out[:] = np.iinfo(np.int64).max
+    for row in range(len(batch_of)):
+        if batch_of[row] >= 0:
+            out[batch_of[row]] = min(out[batch_of[row]], shown_count[row])
+
+
+@compiled
+def collect(
+    items: IntArray,
+    serials: IntArray,
+    clicked: BoolArray,
+    serial: IntArray,
+    target: IntArray,
+    batch_of: IntArray,
+    shown_count: IntArray,
+    click_count: IntArray,
+) -> int:
+    """CollectClicks for every batch; the last one whose items have all been shown ``target`` times, or -1."""
+    least = np.empty(len(serial), dtype=np.int64)
+    _least(batch_of, shown_count, least)
+    for position in range(len(items)):
+        row = items[position]
+        b = batch_of[row]
+        if b >= 0 and serial[b] == serials[position] and shown_count[row] == least[b]:
+            shown_count[row] += 1
+            click_count[row] += clicked[position]
+    _least(batch_of, shown_count, least)
+    done = -1
+    for b in range(len(serial)):
+        if least[b] >= target[b]:
+            done = b
+    return done
+
+
+@inner
+def divergence(p: float, q: float) -> float:
+    """Kullback-Leibler divergence of two coins."""
+    result = 0.0
+    if p > 0.0:
+        result += p * math.log(p / q) if q > 0.0 else math.inf
+    if p < 1.0:
+        result += (1.0 - p) * math.log((1.0 - p) / (1.0 - q)) if q < 1.0 else math.inf
+    return result
+
+
+@inner
+def _bound(mean: float, budget: float, end: float) -> float:
+    """The point between ``mean`` and ``end`` furthest from mean with a divergence of at most ``budget``."""
+    if divergence(mean, end) <= budget:
+        return end
+    inside, outside = mean, end
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (inside + outside)
+        if divergence(mean, middle) <= budget:
+            inside = middle
+        else:
+            outside = middle
+    return inside
+
+
+@compiled
+def bounds(clicks: FloatArray, shown: FloatArray, budget: float) -> tuple[FloatArray, FloatArray]:
+    """KL lower and upper confidence bounds: all q with ``shown * KL(clicks / shown, q) <= budget``."""
+    lower, upper = np.empty(len(clicks)), np.empty(len(clicks))
+    for i in range(len(clicks)):
+        mean = clicks[i] / shown[i]
+        lower[i] = _bound(mean, budget / shown[i], 0.0)
+        upper[i] = _bound(mean, budget / shown[i], 1.0)
+    return lower, upper

@@ -1,0 +1,234 @@
+"""BubbleRank: improve a list that is in use, one exchange of neighbours at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from rankfall.arrays import IntArray, number, rows, whole
+from rankfall.catalog import Catalog
+from rankfall.errors import FeedbackError, ProblemError
+from rankfall.policies.kinds import Kind
+from rankfall.policies.ranking import Click, Ranking, all_clicks, eligible
+
+
+class Shown(NamedTuple):
+    """How a list of BubbleRank came about."""
+
+    parity: int
+    """0 if positions 0-1, 2-3, ... were paired, 1 if 1-2, 3-4, ... were."""
+    base: tuple[int, ...]
+    """The base list at that time, of all items that could be shown."""
+    hidden: int
+    """The item below the list that the last position was paired with, or -1."""
+
+
+class BubbleRank:
+    """Starts from a list that is in use, and exchanges neighbours: at random to learn, for good once it is sure.
+
+    Li, Kveton, Lattimore, Markov, de Rijke, Szepesvari, Zoghi: BubbleRank: Safe Online Learning to Re-Rank via Implicit
+    Click Feedback, UAI 2019, Algorithm 1. In their symbols, with the initial base list R_0, bR_1 = R_0, and all s and n
+    zero, at step t:
+
+    1. h = t mod 2; R_t = bR_t.
+    2. For k = 1 .. floor((K - h) / 2): let i, j be the items at positions 2k - 1 + h and 2k + h of R_t; unless
+       s(i, j) > 2 sqrt(n(i, j) log(1 / delta)), exchange them with probability 1/2.
+    3. Show R_t; c_t(k) = 1 if position k was clicked, else 0.
+    4. For the same pairs of positions, i, j as shown: where c_t differs, s(i, j) += c_t(2k - 1 + h) - c_t(2k + h),
+       n(i, j) += 1, and s(j, i) = -s(i, j), n(j, i) = n(i, j).
+    5. bR_t+1 = bR_t; for k = 1 .. K - 1 in turn: let i, j be the items at positions k and k + 1 of bR_t+1; if
+       s(j, i) > 2 sqrt(n(j, i) log(1 / delta)), exchange them.
+
+    delta = n^-4 for n steps. The bound is strict: with "at least", two items never compared would change places.
+
+    Safety: each item is shown at most one position from where the base list has it, and the list has at most K / 2
+    pairs in the wrong order more than the base list; and the base list gets no worse with high probability
+    (the paper's lemma: at least 1 - sqrt(delta) K^2 n).
+
+    Where this form differs:
+
+    - t is one more than the number of updates so far, so that ``rank`` need not count. Which pairs a step compares does
+      not matter, as long as it is settled before the clicks and both halves have their turn: each comparison is
+      fair by its own coin. When lists are made ahead of their feedback, several in a row share a parity.
+    - The parity is kept with the list (``ranking.note``), so that feedback may come late.
+    - The paper re-ranks K items and shows all. Here the base list holds all items, and the first k are shown. Items
+      below count as not clicked; so the one just below the list still competes with the last one, as a neighbour, and
+      the rest do not. With ``newcomers`` the last position is paired with a random item from below, of those not known
+      to be worse: then every item has its chance. This is ours, not the paper's, and the paper's bound
+      does not cover it: still at most (k + 1) / 2 exchanges, but the last item may be replaced by any.
+    - Among ``candidates``, neighbours are those of the base list without the others.
+
+    Parameters
+    ----------
+    items : how many there are, or a catalog of them.
+    base : rows, best first; those not named follow in row order. By default all in row order.
+    steps : the number of steps planned, n; gives ``delta`` if that is not given.
+    delta : how likely a wrong exchange may be; see above.
+    newcomers : whether every item below the list may compete with the last one, and not only the next.
+
+    Attributes
+    ----------
+    base : the base list bR_t, rows.
+    updates : how many lists were answered.
+
+    >>> policy = BubbleRank(4, base=[2, 1], steps=100)
+    >>> policy.base
+    (2, 1, 0, 3)
+    >>> policy.rank(4, rng=np.random.default_rng(0)).note
+    Shown(parity=1, base=(2, 1, 0, 3), hidden=-1)
+    """
+
+    def __init__(
+        self,
+        items: int | Catalog,
+        *,
+        base: Iterable[int] | None = None,
+        steps: int = 10_000,
+        delta: float | None = None,
+        newcomers: bool = False,
+    ) -> None:
+        self.n_items = len(items) if isinstance(items, Catalog) else whole("items", items, ProblemError, low=1)
+        steps = whole("steps", steps, ProblemError, low=1)
+        self.delta = float(steps) ** -4.0 if delta is None else number("delta", delta, ProblemError, low=0.0, high=1.0)
+        if not self.delta > 0:
+            raise ProblemError("delta must be above 0: at 0 nothing is ever exchanged for good")
+        if not isinstance(newcomers, bool):
+            raise ProblemError(f"newcomers must be True or False, got {newcomers!r}")
+        self.newcomers = newcomers
+        named = [] if base is None else rows("base", base, self.n_items, ProblemError).tolist()
+        given = set(named)
+        self.base: tuple[int, ...] = (*named, *(item for item in range(self.n_items) if item not in given))
+        self.updates = 0
+        self._bar = -4.0 * math.log(self.delta)  # s > 2 sqrt(n log(1 / delta)) is s > 0 and s^2 > n * bar
+        self._wins: dict[tuple[int, int], int] = {}  # how often i was clicked and j, its neighbour, was not
+        self._better: set[tuple[int, int]] = set()  # (i, j) with s(i, j) above the bound
+        self._settled = True  # whether line 5 has nothing to exchange
+
+    def __repr__(self) -> str:
+        return f"BubbleRank({self.n_items} items, {self.updates} updates, delta={self.delta:g})"
+
+    def s(self, i: int, j: int) -> int:
+        """How much oftener i was clicked without j than j without i, when they were compared."""
+        return self._wins.get((i, j), 0) - self._wins.get((j, i), 0)
+
+    def n(self, i: int, j: int) -> int:
+        """How often one of the two was clicked without the other, when they were compared."""
+        return self._wins.get((i, j), 0) + self._wins.get((j, i), 0)
+
+    def arrays(self) -> dict[str, IntArray]:
+        """What it has learned, by name: ``wins`` has a row (i, j, how often i was clicked without j) for each pair."""
+        wins = [(i, j, count) for (i, j), count in sorted(self._wins.items())]
+        return {
+            "base": np.array(self.base, dtype=np.int64),
+            "updates": np.array(self.updates, dtype=np.int64),
+            "wins": np.array(wins, dtype=np.int64).reshape(-1, 3),
+        }
+
+    def rank(
+        self,
+        k: int,
+        *,
+        rng: np.random.Generator | None = None,
+        candidates: Iterable[int] | None = None,
+        exclude: Iterable[int] | None = None,
+    ) -> Ranking:
+        """The first ``k`` of the base list, some neighbours exchanged at random (lines 1 and 2)."""
+        k, allowed = eligible(k, self.n_items, candidates, exclude)
+        rng = np.random.default_rng(0) if rng is None else rng
+        base = self.base
+        if len(allowed) < self.n_items:
+            may = set(allowed.tolist())
+            base = tuple(item for item in base if item in may)
+        parity, hidden = (self.updates + 1) % 2, -1
+        shown = list(base[:k])
+        coins = rng.random(k // 2 + 2).tolist()  # as many for either parity
+        for first in range(parity, k - 1, 2):
+            i, j = shown[first], shown[first + 1]
+            if coins[first // 2] < 0.5 and (i, j) not in self._better:
+                shown[first], shown[first + 1] = j, i
+        if k < len(base) and (k - 1 - parity) % 2 == 0:
+            hidden = self._challenger(base, k, coins[-1])
+            if hidden >= 0 and coins[(k - 1) // 2] < 0.5 and (shown[-1], hidden) not in self._better:
+                shown[-1], hidden = hidden, shown[-1]
+        return Ranking(np.array(shown, dtype=np.int64), note=Shown(parity, base, hidden))
+
+    def _challenger(self, base: tuple[int, ...], k: int, coin: float) -> int:
+        """The item from below a list of ``k`` that its last one is compared with, or -1."""
+        if not self.newcomers:
+            return base[k]
+        last = base[k - 1]
+        open_to = [item for item in base[k:] if (last, item) not in self._better]
+        return open_to[int(coin * len(open_to))] if open_to else -1
+
+    def update(self, ranking: Ranking, click: Click) -> None:
+        """Count the clicks on the pairs that were compared, and exchange neighbours for good (lines 4 and 5)."""
+        length = len(ranking)
+        positions = all_clicks(click, length)
+        note = ranking.note
+        if not isinstance(note, Shown) or len(note.base) > self.n_items:
+            raise FeedbackError("the list has no note of how it was made; give back a ranking that rank() made")
+        shown = ranking.items.tolist()
+        if max(max(shown), note.hidden) >= self.n_items:
+            raise FeedbackError(f"the list holds row {max(max(shown), note.hidden)}; rows go to {self.n_items - 1}")
+        self.updates += 1
+        for position in positions:
+            mate = position + 1 if (position - note.parity) % 2 == 0 else position - 1
+            if mate < note.parity or mate in positions:  # the top one, alone at parity 1; or both were clicked
+                continue
+            other = shown[mate] if mate < length else note.hidden
+            if other >= 0:
+                self._count(shown[position], other)
+        if not self._settled:
+            self._exchange()
+        if self.newcomers and note.hidden >= 0:
+            self._admit(length, shown[-1], note.hidden)
+
+    def _count(self, i: int, j: int) -> None:
+        """Item i was clicked and j was not (line 4)."""
+        won = self._wins[i, j] = self._wins.get((i, j), 0) + 1
+        lost = self._wins.get((j, i), 0)
+        bar = (won + lost) * self._bar
+        s = won - lost
+        if s > 0:
+            if s * s > bar and (i, j) not in self._better:
+                self._better.add((i, j))
+                self._settled = False
+        elif s * s <= bar:
+            self._better.discard((j, i))
+
+    def _exchange(self) -> None:
+        """Exchange neighbours of the base list that are known to be in the wrong order (line 5)."""
+        base = list(self.base)
+        self._settled = True
+        for first in range(len(base) - 1):
+            i, j = base[first], base[first + 1]
+            if (j, i) in self._better:
+                base[first], base[first + 1] = j, i
+                self._settled = False
+        self.base = tuple(base)
+
+    def _admit(self, length: int, i: int, j: int) -> None:
+        """Exchange the last item of a list of ``length`` for one from below, if that is known to be better."""
+        last = self.base[length - 1]
+        newcomer = j if last == i else i
+        if last in (i, j) and (newcomer, last) in self._better:
+            base = list(self.base)
+            at = base.index(newcomer)
+            if at >= length:
+                base[length - 1], base[at] = newcomer, last
+                self.base, self._settled = tuple(base), False
+
+
+KINDS: tuple[Kind, ...] = (
+    Kind(
+        "BubbleRank",
+        summary="re-ranks a given list safely, by exchanges of neighbours",
+        paper="Li, Kveton, Lattimore, Markov, de Rijke, Szepesvari, Zoghi: BubbleRank: Safe Online Learning to Re-Rank "
+        "via Implicit Click Feedback, UAI 2019, Algorithm 1",
+        build=BubbleRank,
+        needs=frozenset({"steps"}),
+    ),
+)

@@ -1,0 +1,334 @@
+"""Studies of the field: any policies on simulated users of any kind, beside published figures where there are some."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rankfall.arrays import number, whole
+from rankfall.catalog import Catalog
+from rankfall.datasets import generate, on_sphere
+from rankfall.environment import (
+    Cascade,
+    Coverage,
+    DependentClick,
+    DocumentBased,
+    Drifting,
+    Environment,
+    Hybrid,
+    Linear,
+    PositionBased,
+    Table,
+    User,
+)
+from rankfall.errors import FileError, ProblemError, RankfallError
+from rankfall.files import replacing
+from rankfall.policies import POLICIES, Policy
+from rankfall.results import Run, summary
+from rankfall.simulation import default_checkpoints, simulate
+from rankfall.studies.cells import parquet
+
+_CLICKS: Mapping[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    "cascade": (Cascade, ()),
+    "dependent_click": (DependentClick, ("termination",)),
+    "position_based": (PositionBased, ("examination",)),
+    "document_based": (DocumentBased, ()),
+}
+_FEW = 9
+"""Up to so many lines can be told apart in one figure."""
+_USER = {"attraction", "generate", "clicks", "termination", "examination", "reward", "tradeoff", "drift", "sphere"}
+
+
+@dataclass(frozen=True)
+class Published:
+    """A figure from a paper: what it is of (``regret`` or ``clicks`` at the last step), its value and its error."""
+
+    value: float
+    what: str = "regret"
+    error: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.what not in ("regret", "clicks"):
+            raise ProblemError(f"what must be regret or clicks, got {self.what!r}")
+        number("value", self.value, ProblemError)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One policy on one user.
+
+    ``user`` says what attracts (``attraction``: numbers for each item, or ``{best, good, rest, bad}`` for a block of
+    good items and one of bad ones; or ``generate``: a made-up catalog, with ``attraction`` ``hybrid``, ``linear`` or
+    ``coverage``; or ``sphere``: features on a sphere, whose attraction is linear), how clicks come about (``clicks``,
+    with ``termination`` or ``examination``), what they earn (``reward``), and how it changes (``drift``: a list of
+    ``{from, ...}``, each with other words of a user).
+    """
+
+    label: str
+    policy: str
+    k: int
+    user: Mapping[str, Any]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    published: Published | None = None
+
+    def __post_init__(self) -> None:
+        if self.policy not in POLICIES:
+            raise ProblemError(f"no policy {self.policy!r}; choose from {', '.join(POLICIES)}")
+        whole("k", self.k, ProblemError, low=1)
+        unknown = set(self.user) - _USER
+        if unknown:
+            raise ProblemError(f"a user has no {sorted(unknown)[0]!r}; it has {', '.join(sorted(_USER))}")
+
+    def world(self) -> tuple[Catalog, Environment]:
+        """What the policy knows of the items, and who looks at them."""
+        catalog, user = _user(self.user)
+        changes = [
+            (whole("from", change["from"], ProblemError, low=1), change) for change in self.user.get("drift", [])
+        ]
+        if not changes:
+            return catalog, user
+        rest = {name: value for name, value in self.user.items() if name != "drift"}
+        later = [(start, _user({**rest, **_without(change, "from")})[1]) for start, change in changes]
+        return catalog, Drifting([(0, user), *later])
+
+    def make(self, catalog: Catalog, steps: int) -> Policy:
+        """The policy, with its settings."""
+        kind = POLICIES[self.policy]
+        if not self.settings:
+            return kind.make(catalog, k=self.k, steps=steps)
+        known = {"k": self.k, "steps": steps}
+        needed = {name: value for name, value in known.items() if name in kind.needs}
+        return kind(catalog, **{**needed, **self.settings})
+
+
+@dataclass(frozen=True)
+class FieldStudy:
+    """Cases, each run ``runs`` times for ``steps`` lists with coins that are the same for all cases."""
+
+    name: str
+    cases: tuple[Case, ...]
+    steps: int
+    runs: int = 10
+    seed: int = 0
+    source: str = ""
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        for count in ("steps", "runs"):
+            whole(count, getattr(self, count), ProblemError, low=1)
+        whole("seed", self.seed, ProblemError, low=0)
+        labels = [case.label for case in self.cases]
+        if not labels or len(set(labels)) < len(labels):
+            raise ProblemError(f"a study needs cases with labels of their own, got {labels}")
+
+    @classmethod
+    def from_toml(cls, text: str) -> FieldStudy:
+        """The study in a text. ``policies`` and one ``[user]`` stand for a case for each policy."""
+        try:
+            content = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as problem:
+            raise ProblemError(f"not TOML: {problem}") from problem
+        shared: dict[str, Any] = {name: content.pop(name) for name in ("user", "k") if name in content}
+        cases = [_case({**shared, **case}) for case in content.pop("case", [])]
+        settings = content.pop("settings", {})
+        names = content.pop("policies", [])
+        cases += [
+            _case({**shared, "label": policy, "policy": policy, "settings": settings.get(policy, {})})
+            for policy in (list(POLICIES) if names == "all" else names)
+        ]
+        unknown = set(content) - {"name", "steps", "runs", "seed", "source", "note"}
+        if unknown:
+            raise ProblemError(f"a study of the field has no {sorted(unknown)[0]!r}")
+        try:
+            return cls(cases=tuple(cases), **content)
+        except TypeError as problem:
+            raise ProblemError(f"a study of the field needs name, steps and cases: {problem}") from None
+
+    @classmethod
+    def read(cls, path: Path) -> FieldStudy:
+        """The study in a file."""
+        try:
+            return cls.from_toml(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as problem:
+            raise FileError(f"cannot read {path}: {problem}") from None
+        except ProblemError as problem:
+            raise ProblemError(f"{path}: {problem}") from problem
+
+
+def is_field(path: Path) -> bool:
+    """Whether a file holds a study of the field rather than one on a data set."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return "dataset" not in content and ("case" in content or "user" in content)
+
+
+def run_field(study: FieldStudy, *, workers: int | None = None) -> Iterator[tuple[int, int, Run]]:
+    """Every (case, run) with its result, in whatever order they end; the same results with any number of workers."""
+    tasks = [(c, r) for r in range(study.runs) for c in range(len(study.cases))]
+    if workers == 1:
+        for c, r in tasks:
+            yield c, r, _run(study, c, r)
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        futures = {pool.submit(_run, study, c, r): (c, r) for c, r in tasks}
+        try:
+            for future in list(futures):
+                yield (*futures[future], future.result())
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _run(study: FieldStudy, c: int, r: int) -> Run:
+    case = study.cases[c]
+    catalog, user = case.world()
+    seed = np.random.SeedSequence(study.seed, spawn_key=(0, r))
+    try:
+        return simulate(case.make(catalog, study.steps), user, study.steps, case.k, seed, _marks(study.steps))
+    except RankfallError as problem:
+        raise ProblemError(f"{case.label}: {problem}") from problem
+
+
+def _marks(steps: int) -> list[int]:
+    """Evenly spaced steps, and evenly in logarithms before them, so that slopes can be seen."""
+    early = np.unique(np.geomspace(1, steps, 40).astype(int)).tolist()
+    return sorted({*early, *default_checkpoints(steps, 50).tolist()})
+
+
+def frame_of(study: FieldStudy, results: Mapping[tuple[int, int], Run]) -> pl.DataFrame:
+    """All runs as one table: case, policy, run, step, regret, clicks, best."""
+    frames = [
+        results[c, r].frame(case=case.label, policy=case.policy, run=r).drop("touched", "covered")
+        for c, case in enumerate(study.cases)
+        for r in range(study.runs)
+    ]
+    return pl.concat(frames)
+
+
+def compared(study: FieldStudy, runs: pl.DataFrame) -> pl.DataFrame:
+    """For each case: regret and click rate at the end, the slope of regret, and the published figure beside ours."""
+    last = summary(runs.filter(pl.col("step") == study.steps), by=("case", "step"))
+    rows = []
+    for case in study.cases:
+        own = runs.filter(pl.col("case") == case.label)
+        end = last.filter(pl.col("case") == case.label).row(0, named=True)
+        finals = own.filter(pl.col("step") == study.steps)
+        published = case.published
+        ours = None if published is None else float(finals[published.what].mean())  # type: ignore[arg-type]
+        rows.append(
+            {
+                "case": case.label,
+                "policy": case.policy,
+                "regret": end["regret"],
+                "regret_error": end["regret_error"],
+                "click_rate": float((finals["clicks"] / study.steps).mean()),  # type: ignore[arg-type]
+                "slope": _slope(own, study.steps),
+                "published": None if published is None else published.value,
+                "published_error": None if published is None else published.error,
+                "difference": None if published is None or ours is None else ours - published.value,
+            }
+        )
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _slope(runs: pl.DataFrame, steps: int) -> float | None:
+    """Of log regret over log steps, in the last decade: below 1 regret is sublinear."""
+    mean = runs.group_by("step").agg(pl.col("regret").mean()).sort("step")
+    late = mean.filter((pl.col("step") >= steps / 10) & (pl.col("regret") > 0))
+    if len(late) < 3:
+        return None
+    x, y = np.log(late["step"].to_numpy()), np.log(late["regret"].to_numpy())
+    return float(np.polyfit(x, y, 1)[0])
+
+
+def write_field(study: FieldStudy, runs: pl.DataFrame, out: Path) -> list[Path]:
+    """Write the runs, the table and the figure of a study; the files."""
+    from rankfall import plots
+
+    out.mkdir(parents=True, exist_ok=True)
+    table = compared(study, runs)
+    files = [out / "runs.parquet", out / "table.md"]
+    for path, content in zip(files, (parquet(runs), markdown(study, table).encode()), strict=True):
+        with replacing(path) as temporary:
+            temporary.write_bytes(content)
+    lines = runs.select(pl.col("case").alias("policy"), "step", "regret", "clicks")
+    draw = plots.regret if len(study.cases) <= _FEW else plots.many
+    figure = draw(summary(lines), study.name)
+    return [*files, *plots.save(figure, out / "regret")]
+
+
+def markdown(study: FieldStudy, table: pl.DataFrame) -> str:
+    """The table for people."""
+    lines = [f"# {study.name}", ""]
+    lines += [text for text in (study.source, study.note) if text]
+    lines += ["", f"{study.runs} runs of {study.steps:,} steps.", ""]
+    with_published = table["published"].is_not_null().any()
+    heads = ["case", "regret", "lists clicked", "slope", *(["published", "difference"] if with_published else [])]
+    lines += ["| " + " | ".join(heads) + " |", "|---" + "|---:" * (len(heads) - 1) + "|"]
+    for row in table.iter_rows(named=True):
+        error = "" if row["regret_error"] is None else f" ± {row['regret_error']:,.1f}"
+        slope = "" if row["slope"] is None else f"{row['slope']:.2f}"
+        cells = [row["case"], f"{row['regret']:,.1f}{error}", f"{row['click_rate']:.1%}", slope]
+        if with_published:
+            known = row["published"] is not None
+            published_error = f" ± {row['published_error']:,.1f}" if row["published_error"] is not None else ""
+            cells += [
+                f"{row['published']:,.1f}{published_error}" if known else "",
+                f"{row['difference']:+,.1f}" if known else "",
+            ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _case(values: Mapping[str, Any]) -> Case:
+    values = dict(values)
+    published = values.pop("published", None)
+    try:
+        return Case(**values, published=None if published is None else Published(**published))
+    except TypeError as problem:
+        raise ProblemError(f"a case needs label, policy, k and user: {problem}") from None
+
+
+def _without(values: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if key != name}
+
+
+def _user(words: Mapping[str, Any]) -> tuple[Catalog, User]:
+    name = words.get("clicks", "cascade")
+    if name not in _CLICKS:
+        raise ProblemError(f"clicks is {name!r}; choose from {', '.join(_CLICKS)}")
+    make, needs = _CLICKS[name]
+    clicks = make(*(words[need] for need in needs if need in words))
+    attraction = words.get("attraction", "hybrid")
+    if "generate" in words:
+        world = generate(**words["generate"])
+        x, z, theta, beta = world.catalog.coverage, world.catalog.relevance, world.theta[0], world.beta[0]
+        kinds: dict[str, Callable[[], Any]] = {
+            "hybrid": lambda: Hybrid(x, z, theta, beta, words.get("tradeoff", 0.5)),
+            "linear": lambda: Linear(z, beta),
+            "coverage": lambda: Coverage(x, theta),
+        }
+        if attraction not in kinds:
+            raise ProblemError(f"attraction of a generated user is {attraction!r}; choose from {', '.join(kinds)}")
+        return world.catalog, User(kinds[attraction](), clicks, reward=words.get("reward"))
+    if "sphere" in words:
+        world = on_sphere(**words["sphere"])
+        return world.catalog, User(Linear(world.catalog.relevance, world.beta[0]), clicks, reward=words.get("reward"))
+    if isinstance(attraction, Mapping):
+        try:
+            good, bad = [attraction["good"]] * attraction["best"], [attraction["bad"]] * attraction["rest"]
+        except KeyError as problem:
+            raise ProblemError(f"attraction needs best, good, rest and bad, or numbers; {problem} is missing") from None
+        attraction = [*good, *bad]
+    alpha = np.asarray(attraction, dtype=float)
+    catalog = Catalog(relevance=np.eye(len(alpha)))  # no features to know items by: each is its own
+    return catalog, User(Table(alpha), clicks, reward=words.get("reward"))

@@ -1,0 +1,155 @@
+"""Studies of the field: from a file to a table beside published figures."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from rankfall.cli import app
+from rankfall.environment import Drifting
+from rankfall.errors import FileError, ProblemError
+from rankfall.policies import LINEAR, POLICIES, check_policy
+from rankfall.simulation import simulate
+from rankfall.studies.field import FieldStudy, compared, frame_of, is_field, markdown, run_field, write_field
+
+ROOT = Path(__file__).parents[1]
+FILES = sorted((ROOT / "studies" / "field").glob("*.toml"))
+
+SMALL = """
+name = "Two policies"
+source = "nobody, nowhere"
+steps = 400
+runs = 3
+k = 2
+
+[user]
+attraction = { best = 2, good = 0.6, rest = 4, bad = 0.1 }
+clicks = "cascade"
+
+[[case]]
+label = "KL"
+policy = "CascadeKLUCB"
+[case.published]
+value = 10.0
+error = 1.0
+
+[[case]]
+label = "UCB1"
+policy = "CascadeUCB1"
+"""
+
+
+def results(study: FieldStudy, workers: int = 1) -> pl.DataFrame:
+    return frame_of(study, {(c, r): run for c, r, run in run_field(study, workers=workers)})
+
+
+def test_a_study_from_text_to_table(tmp_path: Path) -> None:
+    study = FieldStudy.from_toml(SMALL)
+    runs = results(study)
+    assert runs["case"].unique(maintain_order=True).to_list() == ["KL", "UCB1"]
+    catalog, user = study.cases[0].world()
+    seed = np.random.SeedSequence(0, spawn_key=(0, 1))
+    alone = simulate(study.cases[0].make(catalog, 400), user, 400, 2, seed)
+    same = runs.filter((pl.col("case") == "KL") & (pl.col("run") == 1) & (pl.col("step") == 400))
+    assert same["regret"].item() == alone.regret[-1]
+    table = compared(study, runs)
+    assert table["difference"].to_list() == [pytest.approx(table["regret"][0] - 10.0), None]
+    assert "| KL |" in markdown(study, table)
+    files = write_field(study, runs, tmp_path / "out")
+    assert [file.name for file in files] == ["runs.parquet", "table.md", "regret.png", "regret.svg"]
+    assert pl.read_parquet(files[0]).equals(runs)
+
+
+def test_workers_change_nothing() -> None:
+    study = FieldStudy.from_toml(SMALL)
+    assert results(study, workers=2).equals(results(study))
+
+
+def test_users_that_drift_and_users_with_features() -> None:
+    drifting = FieldStudy.from_toml(
+        SMALL.replace("[[case]]", "drift = [{ from = 200, attraction = [0.1, 0.1, 0.1, 0.1, 0.6, 0.6] }]\n[[case]]", 1)
+    )
+    assert isinstance(drifting.cases[0].world()[1], Drifting)
+    for attraction in ("hybrid", "linear", "coverage"):
+        text = f"""
+        name = "x"
+        steps = 50
+        k = 3
+        policies = ["CascadeHybrid"]
+        settings = {{ CascadeHybrid = {{ gamma = 0.1 }} }}
+        [user]
+        generate = {{ items = 12, topics = 3, features = 2 }}
+        attraction = "{attraction}"
+        clicks = "position_based"
+        examination = [0.9, 0.5, 0.3]
+        """
+        (case,) = FieldStudy.from_toml(text).cases
+        catalog, user = case.world()
+        assert len(catalog) == user.n_items == 12
+        assert case.make(catalog, 50).gamma == 0.1  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("CascadeUCB1", "Cascade", "no policy 'Cascade'"),
+        ("k = 2", "k = 0", "k must be a whole number"),
+        ("steps = 400", "steps = 'many'", "steps must be a whole number"),
+        ("cascade", "guess", "clicks is 'guess'"),
+        ("good = 0.6, ", "", "attraction needs best, good, rest and bad"),
+        ("value = 10.0", "value = 10.0\nwhat = 'luck'", "what must be regret or clicks"),
+        ('label = "UCB1"', 'label = "KL"', "labels of their own"),
+        ("clicks =", "mood =", "a user has no 'mood'"),
+        ("source =", "sauce =", "has no 'sauce'"),
+        ('label = "UCB1"\n', "", "a case needs label"),
+        ("[[case]]", "[[case", "not TOML"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(old: str, new: str, said: str) -> None:
+    with pytest.raises(ProblemError, match=said):
+        results(FieldStudy.from_toml(SMALL.replace(old, new)))
+
+
+def test_the_command_runs_studies_of_both_kinds(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(SMALL)
+    assert is_field(file)
+    assert not is_field(tmp_path / "none.toml")
+    done = CliRunner().invoke(app, ["run", str(file), "--out", str(tmp_path / "out"), "--workers", "1"])
+    assert done.exit_code == 0, done.output
+    assert "table.md" in done.output
+    dry = CliRunner().invoke(app, ["run", str(file), "--out", str(tmp_path / "dry"), "--dry-run"])
+    assert "2 cases, 3 runs of 400 steps, 2,400 lists in all" in dry.output
+    assert not (tmp_path / "dry").exists()
+    with pytest.raises(FileError, match="cannot read"):
+        FieldStudy.read(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_every_study_that_comes_along_can_be_made(file: Path) -> None:
+    study = FieldStudy.read(file)
+    for case in study.cases:
+        catalog, user = case.world()
+        policy = case.make(catalog, study.steps)
+        simulate(policy, user, 5, case.k)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_policy_keeps_the_contract_and_says_what_it_is(name: str) -> None:
+    kind = POLICIES[name]
+    assert kind.name == name
+    assert kind.summary
+    assert kind.paper
+    catalog, _ = FieldStudy.read(ROOT / "studies" / "field" / "all.toml").cases[0].world()
+    check_policy(kind.make(catalog, k=3, steps=1000))
+
+
+def test_the_list_of_policies() -> None:
+    shown = CliRunner().invoke(app, ["policies", "--plain"])
+    assert shown.output.split() == list(POLICIES)
+    table = CliRunner().invoke(app, ["policies"], env={"COLUMNS": "200"})
+    assert table.exit_code == 0
+    assert f"{len(POLICIES)} policies" in table.output
+    assert set(LINEAR) <= set(POLICIES)
