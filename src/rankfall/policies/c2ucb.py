@@ -49,7 +49,7 @@ class C2UCB:
     sigma : standard deviation of the noise of ratings; smaller means that near-duplicates cost more.
 
     >>> catalog = Catalog(relevance=[[1.0, 0.0], [0.9, 0.0], [0.0, 0.5]])
-    >>> C2UCB(catalog, diversity=0.0).rank(2), C2UCB(catalog, diversity=1.0).rank(2)
+    >>> C2UCB(catalog, diversity=0.0).rank(2), C2UCB(catalog, diversity=9.0).rank(2)
     (Ranking(0, 1), Ranking(0, 2))
     """
 
