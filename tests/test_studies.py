@@ -73,7 +73,7 @@ count = st.integers(1, 10**9)
     st.none() | count,
     count,
     st.booleans(),
-    st.lists(st.sampled_from(list(POLICIES)), min_size=1, unique=True),
+    st.lists(st.sampled_from(list(POLICIES)), min_size=1, max_size=6, unique=True),
 )
 def test_a_study_survives_its_file_exactly(
     text: str, tradeoff: float, value: float, topics: int | None, n: int, flag: bool, policies: list[str]
