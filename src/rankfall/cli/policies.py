@@ -18,7 +18,7 @@ def command(plain: bool) -> None:
         return
     table = Table(show_edge=False, pad_edge=False)
     for heading in ("policy", "what it is", "paper", "needs"):
-        table.add_column(heading, overflow="fold")
+        table.add_column(heading, overflow="fold", no_wrap=heading == "policy")
     for name, kind in POLICIES.items():
         served = " *" if name in LINEAR else ""
         table.add_row(name + served, kind.summary, kind.paper, ", ".join(sorted(kind.needs)) or "-")
