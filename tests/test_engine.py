@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterator
+from concurrent.futures import Future
 from itertools import count, permutations
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,11 @@ from hypothesis import strategies as st
 
 from engines import START, FakeClock, Quiet, arrays, make_model, open_engine, patch, small_catalog
 from rankfall import CascadeHybrid, RankError
-from rankfall.errors import ConflictError, NotFoundError
+from rankfall.errors import ConflictError, NotFoundError, StoreError
 from rankfall.model import Ridge
 from rankfall.policies import LinearPolicy
+from rankfall.service.engine import Do, Load
+from rankfall.service.keeper import Job
 from rankfall.service.ranking import in_control
 from rankfall.service.schemas import ItemPatch
 from rankfall.stores import Event
@@ -663,6 +666,25 @@ def test_lists_name_the_items_they_were_made_from_while_the_catalog_changes(engi
         assert shown == [relevance[item] for item in items_of(event)]
         for item in ("i0", "i3"):
             engine.put(item, {"x": 0.5}, relevance[item])
+
+
+def test_a_batch_that_is_tried_again_decides_nothing_twice(engine: Quiet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A state that could not be read at first must not have what was written beside it written again."""
+    make_model(engine)
+    model, read = engine.model("default"), engine.store.checkpoints
+    resets = len(model.turns)
+    failures = iter([StoreError("away for a moment")])
+
+    def checkpoints(*where: Any) -> Any:
+        for failure in failures:
+            raise failure
+        return read(*where)
+
+    monkeypatch.setattr(engine.store, "checkpoints", checkpoints)
+    jobs: list[Job[Any]] = [Job(Do(engine.reset(model)), Future(), math.inf), Job(Load(model, ""), Future(), math.inf)]
+    engine.run(lambda: engine._keeper._attempt(jobs))
+    assert jobs[1].future.result() is not None
+    assert len(model.turns) == resets + 1
 
 
 # The catalog, models and users

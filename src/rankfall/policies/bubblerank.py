@@ -11,6 +11,7 @@ import numpy as np
 from rankfall.arrays import IntArray, number, rows, whole
 from rankfall.catalog import Catalog
 from rankfall.errors import FeedbackError, ProblemError
+from rankfall.policies.allowed import count_of
 from rankfall.policies.kinds import Kind
 from rankfall.policies.ranking import Click, Ranking, all_clicks, eligible
 
@@ -90,7 +91,7 @@ class BubbleRank:
         delta: float | None = None,
         newcomers: bool = False,
     ) -> None:
-        self.n_items = len(items) if isinstance(items, Catalog) else whole("items", items, ProblemError, low=1)
+        self.n_items = count_of(items)
         steps = whole("steps", steps, ProblemError, low=1)
         self.delta = float(steps) ** -4.0 if delta is None else number("delta", delta, ProblemError, low=0.0, high=1.0)
         if not self.delta > 0:

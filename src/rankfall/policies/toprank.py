@@ -12,6 +12,7 @@ from rankfall.arrays import BoolArray, FloatArray, IntArray, number, whole
 from rankfall.catalog import Catalog
 from rankfall.errors import FeedbackError, ProblemError
 from rankfall.kernels import preferences
+from rankfall.policies.allowed import count_of
 from rankfall.policies.kinds import Kind
 from rankfall.policies.ranking import Click, Ranking, all_clicks, eligible
 
@@ -68,7 +69,7 @@ class TopRank:
     """
 
     def __init__(self, items: int | Catalog, *, steps: int = 10_000, delta: float | None = None) -> None:
-        self.n_items = len(items) if isinstance(items, Catalog) else whole("items", items, ProblemError, low=1)
+        self.n_items = count_of(items)
         steps = whole("steps", steps, ProblemError, low=1)
         self.delta = 1.0 / steps if delta is None else number("delta", delta, ProblemError, low=0.0, high=1.0)
         if not self.delta > 0:

@@ -99,7 +99,8 @@ class Engine:
     store : where everything is kept.
     room : how many states of segments or users each model holds in memory.
     clock : gives seconds since 1970.
-    on_fallback, on_expired : called with (model, reason) and (model, arm): for whoever counts.
+    on_fallback : called with (model, reason) when a baseline is shown because a policy failed.
+    on_store_error : called when the store could not be read or written.
     """
 
     def __init__(
@@ -201,6 +202,12 @@ class Engine:
     def _work(self, jobs: list[Job[Any]]) -> None:
         for job in jobs:
             job.error = None  # of an attempt that came to nothing
+        wanted: dict[str, list[Job[Any]]] = defaultdict(list)
+        for job in jobs:
+            if isinstance(job.what, Load):
+                wanted[job.what.model.name].append(job)
+        for of_model in wanted.values():  # first: if this fails, nothing was written that a second attempt would repeat
+            self._load_keys(of_model)
         writing = [job for job in jobs if not isinstance(job.what, Load)]
         if writing:
             with self.store.transaction() as tx:
@@ -214,12 +221,6 @@ class Engine:
                 self.fold()
             except StoreError as problem:  # what was written is durable; it is folded as soon as the store is back
                 _log.warning("store cannot be read", extra={"reason": str(problem)})
-        wanted: dict[str, list[Job[Any]]] = defaultdict(list)
-        for job in jobs:
-            if isinstance(job.what, Load):
-                wanted[job.what.model.name].append(job)
-        for of_model in wanted.values():
-            self._load_keys(of_model)
 
     def _load_keys(self, jobs: list[Job[Any]]) -> None:
         model: Model = jobs[0].what.model
@@ -266,9 +267,8 @@ class Engine:
                 continue
             job, i = places[n]
             earlier = tx.answer_of(rows[n][3])
-            if (
-                earlier is None or earlier[3] != job.what.token
-            ):  # else it is our own, from an attempt that seemed to fail
+            ours = earlier is not None and earlier[3] == job.what.token  # of an attempt that seemed to fail
+            if not ours:
                 late = earlier is not None and earlier[0] == "expired"
                 job.result[i] = (_late if late else _duplicate)(rows[n][1])
 

@@ -103,13 +103,12 @@ async def rank_many(many: AskMany, request: Request) -> Response:
 
     async def one(ask: Any) -> str:
         try:
-            service.need(request, "rank", ask.model)
+            allowed(grant, "rank", ask.model)
             return await _rank(service, ask.model, Ask(**ask.model_dump(exclude={"model"})))
         except RankfallError as problem:
             seen = problem_of(problem)
             return json.dumps(error_body(seen.code, seen.message))
 
-    del grant  # a wrong key has been refused
     answers = await asyncio.gather(*(one(ask) for ask in many.requests))
     return _json(f'{{"results":[{",".join(answers)}]}}')
 
