@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -32,7 +33,7 @@ class Served:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = log
-        self.catalog = rankfall.Catalog.read_parquet(catalog)
+        self._catalog = catalog
         where = {"data": data} if store is None else {"store": store}
         settings = {"catalog": catalog, "port": self.port, **where, **options}
         self.command = [*COMMAND]
@@ -40,6 +41,11 @@ class Served:
             self.command += [f"--{name.replace('_', '-')}", str(value)]
         self.process: subprocess.Popen[bytes] | None = None
         self.client = httpx.Client(base_url=self.url, timeout=PATIENCE, trust_env=False)
+
+    @cached_property
+    def catalog(self) -> rankfall.Catalog:
+        """The items it was started with."""
+        return rankfall.Catalog.read_parquet(self._catalog)
 
     def start(self) -> Self:
         self.spawn()

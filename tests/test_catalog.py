@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -28,7 +30,7 @@ def catalog(**changes: object) -> Catalog:
         ({"coverage": [[0.5, 0.5], [0.5]]}, "rectangular"),
         ({"coverage": [["x", "y"]] * 3}, "coverage must be numbers"),
         ({"coverage": X[:2]}, "coverage has 2 rows and relevance 3"),
-        ({"coverage": None, "relevance": None}, "needs coverage or relevance"),
+        ({"coverage": None, "relevance": None, "ids": None}, "needs coverage, relevance or ids"),
         ({"ids": ["a", "b"]}, "2 ids for 3 items"),
         ({"ids": ["a", "b", "a"]}, "id 'a' is given to more than one item"),
         ({"ids": ["a", "b", 3]}, "all whole numbers or all strings"),
@@ -55,6 +57,18 @@ def test_it_cannot_be_changed_from_outside() -> None:
     assert made.coverage[0, 0] == 0.9
     with pytest.raises(ValueError, match="read-only"):
         made.coverage[0, 0] = 0.1
+
+
+def test_ids_alone(tmp_path: Path) -> None:
+    bare = Catalog(ids=["a", "b"], titles=["A", "B"])
+    assert (len(bare), bare.n_topics, bare.n_features) == (2, 0, 0)
+    bare.write_parquet(tmp_path / "bare.parquet")
+    assert Catalog.read_parquet(tmp_path / "bare.parquet") == bare
+    assert Catalog.from_frame(pl.DataFrame({"id": ["a", "b"], "name": ["A", "B"]}), title="name") == bare
+    assert bare.add(Catalog(ids=["c"], titles=["C"])).ids == ("a", "b", "c")
+    pl.DataFrame({"id": ["a"]}).write_parquet(tmp_path / "other.parquet")
+    with pytest.raises(FileError, match=r"use Catalog\.from_frame"):
+        Catalog.read_parquet(tmp_path / "other.parquet")
 
 
 @pytest.mark.parametrize("block", ["coverage", "relevance"])
@@ -172,7 +186,6 @@ def test_from_frame_with_weights_in_order_and_with_weight_for_names() -> None:
     [
         ({"topics": "nope"}, "no column 'nope'"),
         ({"id": "nope", "topics": "w"}, "no column 'nope'"),
-        ({}, "got neither"),
         ({"topics": "w"}, "give topic_names"),
         ({"topics": "w", "topic_names": ["a"]}, "2 weights for 1 topic_names"),
         ({"topics": "names", "topic_names": ["a"]}, "topic 'b' occurs"),

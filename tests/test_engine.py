@@ -20,13 +20,25 @@ from rankfall.model import Ridge
 from rankfall.policies import LinearPolicy
 from rankfall.service.engine import Do, Load
 from rankfall.service.keeper import Job
+from rankfall.service.model import changed
 from rankfall.service.ranking import in_control
 from rankfall.service.schemas import ItemPatch
 from rankfall.stores import Event
 
 WAIT = 600.0
 USERS = ["anna", "ben", "cleo", "dora"]
-MODELS = {"shared": "global", "own": "user"}
+MODELS: dict[str, dict[str, Any]] = {
+    "shared": {"scope": "global"},
+    "own": {"scope": "user"},
+    "counted": {"scope": "global", "policy": "CascadeKLUCB"},
+    "recent": {"scope": "user", "policy": "CascadeSWUCB", "forgetting": {"window": 3}},
+}
+ALIKE = {
+    "shared": ["CascadeHybrid", "CascadeHybridTS", "CascadeHybridGreedy", "CascadeHybridEpsilon"],
+    "own": ["CascadeHybrid", "CascadeHybridTS"],
+    "counted": ["CascadeKLUCB", "CascadeUCB1", "CascadeTS"],
+    "recent": ["CascadeSWUCB"],
+}
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -47,7 +59,35 @@ def engine(place: str, clock: FakeClock) -> Iterator[Quiet]:
 
 
 Learned = tuple[bytes, int | None]
-"""Features as shown, and the 0-based position of the first click."""
+"""What was kept of a list, and the 0-based position of the first click."""
+
+
+def state_of(model: str, learned: list[Learned]) -> dict[str, bytes]:
+    """The state of a model after these lists, computed by itself."""
+    if "policy" not in MODELS[model]:
+        return batch(learned)
+    window = MODELS[model].get("forgetting", {}).get("window")
+    return counted(learned, window)
+
+
+def counted(learned: list[Learned], window: int | None) -> dict[str, bytes]:
+    """How often each item was seen and clicked: in all lists, or in the last ones."""
+    last = learned if window is None else learned[-window:]
+    seen = [(json.loads(kept)[: None if hit is None else hit + 1], hit) for kept, hit in last]
+    ids = sorted({item for items, _ in seen for item in items})
+    clicks = [items[hit] for items, hit in seen if hit is not None]
+    arrays: dict[str, Any] = {
+        "ids": np.frombuffer(json.dumps(ids).encode(), dtype=np.uint8),
+        "observed": np.array([float(sum(item in items for items, _ in seen)) for item in ids]),
+        "clicked": np.array([float(clicks.count(item)) for item in ids]),
+        "n_updates": np.array(len(learned)),
+    }
+    if window is not None:
+        longest = max((len(items) for items, _ in seen), default=0)
+        padded = [[ids.index(item) for item in items] + [-1] * (longest - len(items)) for items, _ in seen]
+        arrays["window"] = np.array(padded, dtype=np.int64)
+        arrays["hits"] = np.array([-1 if hit is None else hit for _, hit in seen], dtype=np.int64)
+    return {name: array.tobytes() for name, array in arrays.items()}
 
 
 def batch(learned: list[Learned]) -> dict[str, bytes]:
@@ -71,8 +111,8 @@ class History:
         self.place, self.room = place, room
         self.clock = FakeClock()
         self.engine = open_engine(place, self.clock, room=room)
-        for name, scope in MODELS.items():
-            make_model(self.engine, name, scope=scope, feedback_wait=WAIT)
+        for name, words in MODELS.items():
+            make_model(self.engine, name, feedback_wait=WAIT, **words)
         self.learned: dict[str, dict[str, list[Learned]]] = {name: {} for name in MODELS}
         self.snapshots: list[tuple[str, str, dict[str, list[Learned]]]] = []
         self.events: list[Event] = []
@@ -146,14 +186,18 @@ class History:
         self.engine.write(self.engine.put_catalog(None, [f"i{n}"]))
 
     def change(self, model: str, gamma: float, blocked: int) -> None:
-        patch(self.engine, model, gamma=gamma, blocked=[f"i{blocked}"])
+        changes: dict[str, Any] = {"blocked": [f"i{blocked}"], "policy": ALIKE[model][blocked % len(ALIKE[model])]}
+        if "policy" not in MODELS[model]:
+            changes["gamma"] = gamma
+        changed(self.engine.model(model).settings, changes, small_catalog())  # nothing is wrong with it
+        patch(self.engine, model, **changes)
 
     def reset(self, model: str) -> None:
         self.engine.write(self.engine.reset(self.engine.model(model)))
         self.learned[model] = {}
 
     def snapshot(self, model: str) -> None:
-        if MODELS[model] == "global":
+        if MODELS[model]["scope"] == "global":
             self.engine.state_now(model)
         made = self.engine.write(self.engine.snapshot(self.engine.model(model), ""))
         self.snapshots.append((model, made.id, {key: list(known) for key, known in self.learned[model].items()}))
@@ -167,10 +211,12 @@ class History:
 
     def forget(self, user: str) -> None:
         self.engine.write(self.engine.forget(user))
-        for known in [self.learned["own"], *(known for model, _, known in self.snapshots if model == "own")]:
+        own = [model for model, words in MODELS.items() if words["scope"] == "user"]
+        for known in [*map(self.learned.get, own), *(known for model, _, known in self.snapshots if model in own)]:
+            assert known is not None
             known.pop(user, None)
         for event in self.events:
-            if event.model == "own" and event.key == user:
+            if event.model in own and event.key == user:
                 self.open.pop(event.id, None)
 
     def restart(self, how: str, shift: float) -> None:
@@ -187,15 +233,15 @@ class History:
     def states(self, engine: Quiet) -> dict[str, dict[str, bytes]]:
         return {
             f"{model} {key}": arrays(engine, model, key)
-            for model, scope in MODELS.items()
-            for key in ([""] if scope == "global" else USERS)
+            for model, words in MODELS.items()
+            for key in ([""] if words["scope"] == "global" else USERS)
         }
 
     def expected(self) -> dict[str, dict[str, bytes]]:
         return {
-            f"{model} {key}": batch(self.learned[model].get(key, []))
-            for model, scope in MODELS.items()
-            for key in ([""] if scope == "global" else USERS)
+            f"{model} {key}": state_of(model, self.learned[model].get(key, []))
+            for model, words in MODELS.items()
+            for key in ([""] if words["scope"] == "global" else USERS)
         }
 
     def check(self) -> None:

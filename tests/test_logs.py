@@ -22,7 +22,6 @@ from rankfall.logs.export import export
 from rankfall.logs.importing import import_clicks
 from rankfall.logs.reading import Log
 from rankfall.logs.replay import replay
-from rankfall.logs.shown import features_as_shown
 from rankfall.model import Discount, Forgetting, Window
 from rankfall.policies import LINEAR
 from rankfall.service.items import catalog_of, item_of
@@ -203,6 +202,38 @@ def test_forgetting_too(tmp_path: Path, setting: dict[str, float], forgetting: F
         assert same(found.states[""].arrays(), state_of(engine))
 
 
+@pytest.mark.parametrize(
+    ("policy", "setting", "forgetting"),
+    [("CascadeKLUCB", None, None), ("CascadeTS", None, None), ("CascadeSWUCB", {"window": 5}, Window(5))],
+)
+def test_policies_that_count_items_too(
+    tmp_path: Path, policy: str, setting: dict[str, int] | None, forgetting: Forgetting | None
+) -> None:
+    lists = read_clicks(clicks(tmp_path / "clicks.parquet", 300), whole_ids=True)
+    with running(str(tmp_path / "data"), policy=policy, forgetting=setting) as engine:
+        drive(engine, 30)
+        engine.do_now(engine.put_catalog(None, list(CATALOG.ids[:5])))
+        drive(engine, 30, seed=1)
+        engine.do_now(engine.put_catalog(CATALOG))
+        assert import_clicks(engine, "default", lists).lists == 300
+        export(engine.store, tmp_path)
+        found = replay(Log(tmp_path), policy, 1.0, forgetting=forgetting)
+        assert same(found.states[""].arrays(), state_of(engine))
+    assert found.counts.learned > 300
+    events = pl.read_parquet(tmp_path / "events.parquet")
+    assert events["features"].null_count() == len(events)  # there are none
+    assert events["learn"].all()
+
+
+def test_feedback_of_the_replay_may_differ(tmp_path: Path) -> None:
+    with running(str(tmp_path / "data"), feedback="last_click") as engine:
+        drive(engine, 40)
+        export(engine.store, tmp_path)
+        found = replay(Log(tmp_path), "CascadeHybrid", 1.0, feedback="last_click")
+        assert same(found.states[""].arrays(), state_of(engine))
+        assert not same(replay(Log(tmp_path), "CascadeHybrid", 1.0).states[""].arrays(), state_of(engine))
+
+
 @pytest.mark.parametrize("policy", list(LINEAR))
 def test_another_policy_learns_from_the_log(tmp_path: Path, policy: str) -> None:
     with running(str(tmp_path / "data"), control=0.9) as engine:
@@ -318,7 +349,7 @@ def test_features_of_many_lists_are_those_of_one(data: st.DataObject, policy: st
     rng = np.random.default_rng(seed)
     rows = np.array([rng.permutation(12)[:k] for _ in range(4)])
     made = LINEAR[policy](catalog)
-    for found, given_rows in zip(features_as_shown(LINEAR[policy], catalog, rows), rows.tolist(), strict=True):
+    for found, given_rows in zip(LINEAR[policy](catalog).features_of(rows), rows.tolist(), strict=True):
         assert np.array_equal(found, made.rank(k, fixed=dict(enumerate(given_rows))).features)
 
 

@@ -534,6 +534,56 @@ def test_models(api: httpx.Client) -> None:
     assert "default" in listed
 
 
+def test_a_model_changes_to_a_policy_that_learns_alike(api: httpx.Client, model: str) -> None:
+    for click in (1, 2, None):
+        feed(api, rank(api, model)["event_id"], click)
+    kept = api.get(f"/v1/models/{model}").json()["weights"]
+    assert api.patch(f"/v1/models/{model}", json={"policy": "CascadeHybridGreedy"}).json()["policy"] == (
+        "CascadeHybridGreedy"
+    )
+    answer = rank(api, model, explain=True)
+    assert answer["policy"] == "CascadeHybridGreedy"
+    assert {item["bonus"] for item in answer["items"]} == {0.0}
+    assert api.get(f"/v1/models/{model}").json()["weights"] == kept
+    said = problem(api.patch(f"/v1/models/{model}", json={"policy": "CascadeKLUCB"}), 409, "conflict")
+    assert "this model can change to: CascadeHybrid, CascadeHybridTS, CascadeHybridEpsilon." in said
+    said = problem(api.patch(f"/v1/models/{model}", json={"policy": "BatchRank"}), 422, "invalid")
+    assert "choose from CascadeHybrid" in said
+    assert api.get(f"/v1/models/{model}").json()["settings"]["policy"] == "CascadeHybridGreedy"
+
+
+def test_policies_that_count_items(api: httpx.Client) -> None:
+    assert api.put("/v1/models/counted", json={"policy": "CascadeKLUCB", "k": 3}).status_code == 201
+    assert api.get("/v1/models/counted").json()["weights"] == []
+    answer = rank(api, "counted", explain=True)
+    assert [item["score"] for item in answer["items"]] == [None] * 3  # never seen: without bound
+    assert feed(api, answer["event_id"], 2)["accepted"] == 1
+    first, second, third = ids(answer)
+    known = {one["name"]: one for one in api.get("/v1/models/counted").json()["weights"]}
+    assert sorted(one["weight"] for one in known.values()) == [0.0, 1.0]
+    assert {one["block"] for one in known.values()} == {"item"}
+    again = rank(api, "counted", candidates=[first, second, third], explain=True)
+    assert ids(again) == [third, second, first]
+    for item in again["items"][1:]:
+        assert item["relevance"] + item["bonus"] == pytest.approx(item["score"])
+    assert api.patch("/v1/models/counted", json={"policy": "CascadeTS"}).status_code == 200
+    assert rank(api, "counted")["policy"] == "CascadeTS"
+    assert "has no gamma" in problem(api.patch("/v1/models/counted", json={"gamma": 0.5}), 422, "invalid")
+    assert "needs forgetting" in problem(api.put("/v1/models/x", json={"policy": "CascadeDUCB"}), 422, "invalid")
+    made = {"policy": "CascadeDUCB", "forgetting": {"discount": 0.99}}
+    assert api.put("/v1/models/fading", json=made).status_code == 201
+    feed(api, rank(api, "fading", k=2)["event_id"], 1)
+
+
+def test_several_clicks_are_learned_if_asked_for(api: httpx.Client) -> None:
+    assert api.put("/v1/models/several", json={"feedback": "last_click", "k": 4}).status_code == 201
+    assert api.put("/v1/models/single", json={"k": 4}).status_code == 201
+    for name in ("several", "single"):
+        feed(api, rank(api, name)["event_id"], [1, 3])
+    several, single = (api.get(f"/v1/models/{name}").json()["weights"] for name in ("several", "single"))
+    assert sum(one["sd"] for one in several) < sum(one["sd"] for one in single)
+
+
 def test_snapshots(api: httpx.Client, model: str, tmp_path: Path) -> None:
     def weights() -> list[float]:
         return [one["weight"] for one in api.get(f"/v1/models/{model}").json()["weights"]]
@@ -671,6 +721,23 @@ def test_postgresql_serves_the_same(tmp_path: Path, small_catalog: Path, postgre
         assert api.put("/v1/catalog/items/nul", json={**ITEM, "title": "a\0b"}).status_code == 200
         answer = rank(api, "snap", k=20)
         assert {one["title"] for one in answer["items"]} >= {"a\0b"}
+
+
+def test_items_without_features(tmp_path: Path) -> None:
+    """An engineer with ids and clicks and nothing else."""
+    path = tmp_path / "items.csv"
+    path.write_text("id,name\n1,one\n2,two\n3,three\n")
+    done = serve("--data", str(tmp_path / "data"), "--catalog", str(path))
+    assert "CascadeHybrid needs topics or relevance features" in done.stdout + done.stderr
+    options = {"policy": "CascadeSWUCB", "forgetting": "window=50", "title": "name"}
+    with Served(log=tmp_path / "log", data=tmp_path / "data", catalog=path, **options) as served:
+        api = served.client
+        answer = rank(api, "default", k=2)
+        assert [item["title"] for item in answer["items"]] == ["one", "two"]
+        assert feed(api, answer["event_id"], {"id": 2})["accepted"] == 1
+        assert ids(rank(api, "default", k=3)) == [3, 2, 1]
+        assert api.put("/v1/catalog/items/4", json={"title": "four"}).json()["id"] == 4
+        assert ids(rank(api, "default", k=4))[:2] == [3, 4]
 
 
 def test_whole_numbers_as_ids(tmp_path: Path) -> None:

@@ -55,7 +55,8 @@ class Catalog:
     coverage : array (items, topics), values in [0, 1]
         Probability that the item covers the topic, the paper's ``x``. None for no topics.
     relevance : array (items, features)
-        The paper's ``z``. None for no features.
+        The paper's ``z``. None for no features. With neither, ``ids`` say which items there are, for policies that
+        learn item by item.
     ids : whole numbers or strings, one kind, unique; 0, 1, 2, ... when not given.
     titles : one string for each item, optional.
     topics : one unique name for each column of ``coverage``; "topic 0", "topic 1", ... when not given.
@@ -77,11 +78,12 @@ class Catalog:
         topics: Iterable[str] | None = None,
         _lineage: str | None = None,
     ) -> None:
-        if coverage is None and relevance is None:
-            raise CatalogError("a catalog needs coverage or relevance; got neither")
+        if coverage is None and relevance is None and ids is None:
+            raise CatalogError("a catalog needs coverage, relevance or ids; got none of them")
         x = None if coverage is None else finite("coverage", coverage, 2, CatalogError)
         z = None if relevance is None else finite("relevance", relevance, 2, CatalogError)
-        n_items = len(x if x is not None else z)  # type: ignore[arg-type]
+        ids = None if ids is None else tuple(ids)
+        n_items = len(x if x is not None else z if z is not None else ids)  # type: ignore[arg-type]
         self.coverage: FloatArray = frozen(np.empty((n_items, 0))) if x is None else x
         self.relevance: FloatArray = frozen(np.empty((n_items, 0))) if z is None else z
         if len(self.coverage) != len(self.relevance):
@@ -250,7 +252,8 @@ class Catalog:
         id, title : names of columns.
         topics : name of one column that holds, for each item, topic names (a list, or a string with ``|``
             between names), or weights by name (a dict or struct), or as many weights as ``topic_names``.
-        features : names of the numeric columns that become relevance features.
+        features : names of the numeric columns that become relevance features. Without topics and features only
+            policies that learn item by item can rank the catalog.
         topic_names : the topics, in the order wanted; by default those that occur, sorted.
         topic_weight : coverage of a topic that is merely named. At 1 a second item of the same topic
             gains nothing; lower values let a list come back to a topic.
@@ -265,8 +268,6 @@ class Catalog:
         for name in (id, title, topics, *features):
             if name is not None and name not in columns:
                 raise CatalogError(f"the frame has no column {name!r}; it has {columns}")
-        if topics is None and not features:
-            raise CatalogError("name the topics column, or feature columns, or both; got neither")
         ids = frame[id].to_list()
         coverage, names = None, None
         if topics is not None:
@@ -312,7 +313,7 @@ class Catalog:
             raise FileError(f"{path} is not a readable Parquet file: {problem}") from None
         topics = [name for name in frame.columns if name.startswith(_COVERAGE)]
         features = [name for name in frame.columns if re.fullmatch(rf"{_RELEVANCE}\d+", name)]
-        if "id" not in frame.columns or not (topics or features):
+        if "id" not in frame.columns or not (topics or features or lineage):
             raise FileError(
                 f"{path} has columns {frame.columns}, which Catalog.write_parquet did not write; "
                 "read it with polars and use Catalog.from_frame"

@@ -6,6 +6,8 @@ import click
 from rich.progress import ProgressColumn, Task
 from rich.text import Text
 
+from rankfall.errors import ProblemError
+from rankfall.model import Discount, Window
 from rankfall.policies import POLICIES
 
 
@@ -27,6 +29,26 @@ class Names(click.ParamType[tuple[str, ...]]):
                 ctx,
             )
         return names
+
+
+class Forget(click.ParamType[Discount | Window]):
+    """``discount=0.999`` or ``window=1000``."""
+
+    name = "how"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Discount | Window:
+        """What is meant."""
+        if isinstance(value, Discount | Window):
+            return value
+        kind, _, amount = str(value).partition("=")
+        try:
+            if kind == "discount":
+                return Discount(float(amount))
+            if kind == "window":
+                return Window(int(amount))
+        except (ValueError, ProblemError) as problem:
+            raise click.BadParameter(f"{value!r}: {problem}", ctx, param) from None
+        raise click.BadParameter(f"{value!r} is neither discount=0.999 nor window=1000", ctx, param)
 
 
 class Rate(ProgressColumn):

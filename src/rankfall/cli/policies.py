@@ -6,7 +6,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from rankfall.policies import LINEAR, POLICIES
+from rankfall.policies import POLICIES, SERVED
 
 
 @click.command(short_help="List every policy.")
@@ -20,7 +20,7 @@ def command(plain: bool) -> None:
     for heading in ("policy", "what it is", "paper", "needs"):
         table.add_column(heading, overflow="fold", no_wrap=heading == "policy")
     for name, kind in POLICIES.items():
-        served = " *" if name in LINEAR else ""
+        served = " *" if name in SERVED else ""
         table.add_row(name + served, kind.summary, kind.paper, ", ".join(sorted(kind.needs)) or "-")
     console = Console()
     console.print(table)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rankfall.cli.parts import Forget
 from rankfall.cli.places import progress
-from rankfall.policies import LINEAR
+from rankfall.policies import SERVED
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,32 +20,9 @@ if TYPE_CHECKING:
     from rankfall.service.schemas import Scope
 
 
-class Forget(click.ParamType["Discount | Window"]):
-    """``discount=0.999`` or ``window=1000``."""
-
-    name = "how"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Discount | Window:
-        """What is meant."""
-        from rankfall.errors import ProblemError
-        from rankfall.model import Discount, Window
-
-        if isinstance(value, Discount | Window):
-            return value
-        kind, _, amount = str(value).partition("=")
-        try:
-            if kind == "discount":
-                return Discount(float(amount))
-            if kind == "window":
-                return Window(int(amount))
-        except (ValueError, ProblemError) as problem:
-            raise click.BadParameter(f"{value!r}: {problem}", ctx, param) from None
-        raise click.BadParameter(f"{value!r} is neither discount=0.999 nor window=1000", ctx, param)
-
-
 @click.command(name="replay")
 @click.argument("folder", metavar="LOGDIR", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--policy", required=True, type=click.Choice(list(LINEAR)), help="The policy to learn with.")
+@click.option("--policy", required=True, type=click.Choice(list(SERVED)), help="The policy to learn with.")
 @click.option("--gamma", type=click.FloatRange(0), default=1.0, show_default=True, help="Its exploration.")
 @click.option("--model", help="Whose log.  [default: the only one there is]")
 @click.option(
@@ -53,6 +31,11 @@ class Forget(click.ParamType["Discount | Window"]):
     help="One state for all, or for each.  [default: as the log has it]",
 )
 @click.option("--forgetting", type=Forget(), help="discount=0.999, or window=1000 (lists).  [default: never]")
+@click.option(
+    "--feedback",
+    type=click.Choice(["cascade", "last_click", "all"]),
+    help="Which items were seen: down to the first click, to the last, or all.  [default: as the policy has it]",
+)
 @click.option("--every-list", is_flag=True, help="Learn also from lists that the service did not learn from.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the result to this file, as JSON.")
 def command(
@@ -62,6 +45,7 @@ def command(
     model: str | None,
     scope: Scope | None,
     forgetting: Discount | Window | None,
+    feedback: str | None,
     every_list: bool,
     out: Path | None,
 ) -> None:
@@ -78,7 +62,16 @@ def command(
 
     log = Log(folder, model)
     with progress("replaying", log.height) as step:
-        result = replay(log, policy, gamma, scope, forgetting=forgetting, every_list=every_list, progress=step)
+        result = replay(
+            log,
+            policy,
+            gamma,
+            scope,
+            forgetting=forgetting,
+            feedback=feedback,
+            every_list=every_list,
+            progress=step,
+        )
     _say(Console(), result)
     if out is not None:
         with replacing(out) as temporary:

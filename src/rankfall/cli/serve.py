@@ -12,8 +12,10 @@ from pathlib import Path
 import click
 
 from rankfall.catalog import Catalog
+from rankfall.cli.parts import Forget
 from rankfall.errors import RankfallError
-from rankfall.policies import LINEAR
+from rankfall.model import Discount, Window
+from rankfall.policies import SERVED
 
 
 @click.command(short_help="Serve rankings and learn from feedback.")
@@ -34,7 +36,7 @@ from rankfall.policies import LINEAR
     "--policy",
     default="CascadeHybrid",
     show_default=True,
-    type=click.Choice(list(LINEAR)),
+    type=click.Choice(list(SERVED)),
     help="Of the first model.",
 )
 @click.option("--gamma", default=1.0, show_default=True, type=click.FloatRange(0), help="Of the first model.")
@@ -44,6 +46,12 @@ from rankfall.policies import LINEAR
     show_default=True,
     type=click.Choice(["global", "segment", "user"]),
     help="Of the first model.",
+)
+@click.option("--forgetting", type=Forget(), help="Of the first model: discount=0.999, or window=1000 (lists).")
+@click.option(
+    "--feedback",
+    type=click.Choice(["cascade", "last_click", "all"]),
+    help="Of the first model: items seen down to the first click, to the last, or all.",
 )
 @click.option(
     "--id", "id_column", default="id", show_default=True, help="Column of ids, for a table that Rankfall did not write."
@@ -70,6 +78,8 @@ def command(
     policy: str,
     gamma: float,
     scope: str,
+    forgetting: Discount | Window | None,
+    feedback: str | None,
     id_column: str,
     title: str | None,
     topics: str | None,
@@ -100,7 +110,10 @@ def command(
     if keys is not None:
         Keys.read(keys)
     place = store or str(data)
-    settings = {"policy": policy, "gamma": gamma, "scope": scope}
+    settings = {"policy": policy, "gamma": gamma, "scope": scope, "feedback": feedback}
+    if forgetting is not None:
+        told = {"discount": forgetting.rho} if isinstance(forgetting, Discount) else {"window": forgetting.lists}
+        settings["forgetting"] = told
     read = None if catalog is None else (lambda: _read(catalog, id_column, title, topics, features))
     lines = prepare(place, read, settings)
     Config(store=place, keys=None if keys is None else str(keys), room=in_memory, log_requests=log_requests).publish()
@@ -158,7 +171,7 @@ def _loopback(host: str) -> bool:
 
 def _read(path: Path, id_column: str, title: str | None, topics: str | None, features: str | None) -> Catalog:
     """The catalog in a file that Rankfall wrote, or in a table whose columns were named."""
-    if topics is None and features is None:
+    if topics is None and features is None and path.suffix != ".csv":
         return Catalog.read_parquet(path)
     import polars as pl
 

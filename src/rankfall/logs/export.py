@@ -17,6 +17,7 @@ from rankfall.catalog import Id
 from rankfall.errors import FileError, RankfallError
 from rankfall.logs.shelf import Shelf
 from rankfall.logs.tables import Table, table
+from rankfall.policies import LINEAR
 from rankfall.stores import START, Entry, Event, Position, Store
 
 EVENTS, DECISIONS, CATALOG = "events.parquet", "decisions.parquet", "catalog.parquet"
@@ -64,7 +65,9 @@ def export(
         raise RankfallError("the store has no catalog yet, so there is nothing to export")
     shelf = Shelf()
     shelf.apply(first)
-    names = {entry.model for entry in _decisions(store, cut) if entry.kind == "create"}
+    made = [entry for entry in _decisions(store, cut) if entry.kind == "create"]
+    names = {entry.model for entry in made}
+    linear = {entry.model for entry in made if json.loads(entry.body).get("policy", "CascadeHybrid") in LINEAR}
     if model is not None and model not in names:
         raise RankfallError(f"no model {model!r}; there is: {', '.join(sorted(names)) or 'none'}")
     id_type = pl.String if isinstance(next(iter(shelf.items), ""), str) else pl.Int64
@@ -74,7 +77,8 @@ def export(
     ):
         versions = _write_decisions(store, cut, model, decisions, catalog)
     with table(out / EVENTS, _event_schema(id_type), mark, PAGE) as events:
-        answered = _write_events(store, cut, model, versions, str if id_type == pl.String else int, events, progress)
+        wanted, kind = names if model is None else {model}, str if id_type == pl.String else int
+        answered = _write_events(store, cut, wanted, linear, versions, kind, events, progress)
     return Exported(cut, events.height, answered, decisions.height, catalog.height)
 
 
@@ -152,7 +156,8 @@ def _event_schema(id_type: Any) -> dict[str, Any]:
 def _write_events(
     store: Store,
     cut: Position,
-    model: str | None,
+    wanted: set[str],
+    linear: set[str],
     versions: set[int],
     id_type: type,
     events: Table,
@@ -163,21 +168,21 @@ def _write_events(
     while page := store.log(after, PAGE):
         after = page[-1][0].id
         for event, entry in page:
-            if model is not None and event.model != model:
+            if event.model not in wanted:
                 continue
             if event.catalog not in versions:  # made after the cut, from a catalog that came after it
                 continue
             answer = entry if entry is not None and entry.position <= cut else None
             answered += answer is not None
-            events.add(_event_row(event, answer, id_type))
+            events.add(_event_row(event, answer, id_type, with_features=event.model in linear))
         progress(len(page))
     return answered
 
 
-def _event_row(event: Event, answer: Entry | None, id_type: type) -> tuple[Any, ...]:
+def _event_row(event: Event, answer: Entry | None, id_type: type, *, with_features: bool) -> tuple[Any, ...]:
     shown = json.loads(event.answer)["items"]
     limits: dict[str, list[Id]] = json.loads(event.request) if event.request else {}
-    features = None if event.features is None else np.frombuffer(event.features)
+    features = np.frombuffer(event.features) if with_features and event.features is not None else None
     return (
         event.id,
         event.model,

@@ -15,10 +15,8 @@ from pydantic_core import to_json
 
 from rankfall.catalog import Catalog, Id
 from rankfall.errors import RankfallError
-from rankfall.logs.shown import features_as_shown
-from rankfall.policies import LINEAR
 from rankfall.service.engine import Engine
-from rankfall.service.model import Model
+from rankfall.service.model import Model, policy_of
 from rankfall.service.ranking import iso
 from rankfall.stores import Event, Transaction
 
@@ -80,7 +78,7 @@ class Importer:
 
     def __init__(self, model: Model, catalog: Catalog, version: int, now: Callable[[], float]) -> None:
         self._model, self._catalog, self._version, self._now = model, catalog, version, now
-        self._recipe = LINEAR[model.settings.policy]
+        self._policy = policy_of(model.settings, catalog)
         self._topics = catalog.coverage > 0
 
     def batch(self, lists: pl.DataFrame) -> Batch:
@@ -100,7 +98,7 @@ class Importer:
         return batch
 
     def _shown(self, lists: list[list[int]]) -> list[tuple[int, bytes]]:
-        """Topics covered and features as shown of each list; lists of one length together."""
+        """Topics covered by each list and what is kept of it to learn from; lists of one length together."""
         of_length: dict[int, list[int]] = {}
         for i, rows in enumerate(lists):
             of_length.setdefault(len(rows), []).append(i)
@@ -108,9 +106,8 @@ class Importer:
         for places in of_length.values():
             together = np.array([lists[i] for i in places])
             covered = self._topics[together].any(axis=1).sum(axis=1).tolist()
-            features = features_as_shown(self._recipe, self._catalog, together)
-            for i, topics, block in zip(places, covered, features, strict=True):
-                shown[i] = topics, block.tobytes()
+            for i, topics, kept in zip(places, covered, self._policy.kept_of(together), strict=True):
+                shown[i] = topics, kept
         return shown
 
     def _event(self, one: One, rows: list[int], covered: int, features: bytes) -> Event:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
-from rankfall.arrays import FloatArray
 from rankfall.catalog import Catalog
 from rankfall.errors import RankError
 from rankfall.logs.estimate import OffPolicy, off_policy
 from rankfall.logs.reading import Log, rows_of
-from rankfall.model import Forgetting, Ridge
-from rankfall.policies import LINEAR, LinearPolicy, Recipe
+from rankfall.model import Forgetting
+from rankfall.policies import SERVED, Served
+from rankfall.policies.served import State
 from rankfall.service.schemas import Scope, Settings
 
 NO_SUPPORT = (
@@ -55,7 +56,7 @@ class Replay:
     forgetting: Forgetting | None
     counts: Counts
     weights: dict[str, float]
-    states: dict[str, Ridge]
+    states: dict[str, State]
     estimate: OffPolicy | None
     why: str | None
 
@@ -95,22 +96,19 @@ class _Chances:
 class Walk:
     """A fresh model on its way through a log."""
 
-    def __init__(
-        self, log: Log, recipe: Recipe, gamma: float, scope: Scope, forgetting: Forgetting | None, *, every_list: bool
-    ) -> None:
-        self._log, self._recipe, self._gamma, self.scope = log, recipe, gamma, scope
-        self._forgetting = forgetting
+    def __init__(self, log: Log, make: Callable[[Catalog], Served], scope: Scope, *, every_list: bool) -> None:
+        self._log, self._make, self.scope = log, make, scope
         self._every_list = every_list
-        self._templates: dict[int, LinearPolicy] = {}
-        self.policies: dict[str, LinearPolicy] = {}
-        self._pending: dict[str, tuple[str, FloatArray]] = {}
-        self.states: dict[str, Ridge] = {}
+        self._templates: dict[int, Served] = {}
+        self.policies: dict[str, Served] = {}
+        self._pending: dict[str, tuple[str, bytes]] = {}
+        self.states: dict[str, State] = {}
         self.counts = Counts()
         self.chances = _Chances()
         self._rng = np.random.default_rng(0)  # for policies that draw; a replay gives the same each time
 
     def show(self, event: dict[str, Any]) -> None:
-        """Rank a logged request, compare, and keep the features of the logged list until its answer comes."""
+        """Rank a logged request, compare, and keep what the logged list can teach until its answer comes."""
         self.counts.lists += 1
         answered = event["result"] is not None
         self.counts.unanswered += not answered
@@ -128,12 +126,11 @@ class Walk:
         if not answered:
             return
         if event["learn"] or self._every_list:
-            features = policy.rank(len(rows), rng=self._rng, fixed=dict(enumerate(rows))).features
-            self._pending[event["event_id"]] = key, features
+            self._pending[event["event_id"]] = key, policy.kept_of(np.array([rows]))[0]
         else:
             self.counts.not_for_learning += 1
 
-    def _compare(self, policy: LinearPolicy, event: dict[str, Any], catalog: Catalog, rows: list[int]) -> None:
+    def _compare(self, policy: Served, event: dict[str, Any], catalog: Catalog, rows: list[int]) -> None:
         k, settings = len(rows), self._log.settings(event["created"])
         limits = _limits(settings, event, catalog, k)
         try:
@@ -152,24 +149,22 @@ class Walk:
     def learn(self, event_id: str, clicked: list[int]) -> None:
         """Take in the answer to a list."""
         if event_id in self._pending:
-            key, features = self._pending.pop(event_id)
-            self.policies[key].learn(features, clicked)
+            key, kept = self._pending.pop(event_id)
+            self.policies[key].learn_kept(kept, clicked)
             self.counts.learned += 1
 
-    def _policy(self, key: str, catalog: Catalog) -> LinearPolicy:
+    def _policy(self, key: str, catalog: Catalog) -> Served:
         """The policy on the state of a key, over a catalog."""
         held = self.policies.get(key)
         if held is None or held.catalog is not catalog:
             template = self._templates.get(id(catalog))
             if template is None or template.catalog is not catalog:
-                template = self._templates[id(catalog)] = self._recipe(
-                    catalog, self._gamma, forgetting=self._forgetting
-                )
+                template = self._templates[id(catalog)] = self._make(catalog)
                 template.pruning = self.scope != "user"
                 while len(self._templates) > _TEMPLATES:
                     self._templates.pop(next(iter(self._templates)))
             if key not in self.states:
-                self.states[key] = Ridge(len(template.weights), self._forgetting)
+                self.states[key] = template.fresh()
             held = self.policies[key] = template.with_model(self.states[key])
         return held
 
@@ -197,6 +192,7 @@ def replay(
     scope: Scope | None = None,
     *,
     forgetting: Forgetting | None = None,
+    feedback: str | None = None,
     every_list: bool = False,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Replay:
@@ -209,9 +205,14 @@ def replay(
     ----------
     scope : one state for all, or for each segment or user; as the logged model has it, if None.
     forgetting : how old lists count less and less, if at all.
+    feedback : which items of a list were seen, if not as the policy has it.
     every_list : learn also from lists that the service did not learn from: control group, ``logging_only``, fallback.
     """
-    walk = Walk(log, LINEAR[policy], gamma, scope or log.scope, forgetting, every_list=every_list)
+
+    def make(catalog: Catalog) -> Served:
+        return SERVED[policy].serve(catalog, gamma=gamma, forgetting=forgetting, feedback=feedback)
+
+    walk = Walk(log, make, scope or log.scope, every_list=every_list)
     for shown, event in _in_order(log):
         if shown:
             walk.show(event)
@@ -254,11 +255,9 @@ def _in_order(log: Log) -> Iterator[tuple[bool, dict[str, Any]]]:
 
 
 def _weights(walk: Walk) -> dict[str, float]:
-    """Weights by name; with several states their mean."""
-    if not walk.states:
-        return {}
-    policy = next(iter(walk.policies.values()))
-    topics = () if policy.recipe.coverage == "absent" else policy.catalog.topics
-    names = [*topics, *(f"feature {j}" for j in range(len(policy.weights) - len(topics)))]
-    mean = np.mean([state.weights for state in walk.states.values()], axis=0)
-    return dict(zip(names, mean.tolist(), strict=True))
+    """Weights by name; with several states the mean of those that know the name."""
+    known: dict[str, list[float]] = defaultdict(list)
+    for policy in walk.policies.values():
+        for one in policy.summary():
+            known[one.name].append(one.weight)
+    return {name: float(np.mean(weights)) for name, weights in known.items()}

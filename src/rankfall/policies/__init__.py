@@ -1,9 +1,12 @@
 """Policies rank and learn. The linear ones are rows of one table; others share the contract and nothing else."""
 
+from rankfall.policies.byitem import ByItem
 from rankfall.policies.checks import check_policy
+from rankfall.policies.explaining import Explanation
 from rankfall.policies.kinds import Kind
-from rankfall.policies.linear import Explanation, LinearPolicy, Recipe, load
+from rankfall.policies.linear import LinearPolicy, Recipe
 from rankfall.policies.ranking import Policy, Ranking
+from rankfall.policies.served import SERVED, Served, load
 from rankfall.policies.table import (
     LINEAR,
     PAPER,
@@ -19,6 +22,8 @@ __all__ = [
     "LINEAR",
     "PAPER",
     "POLICIES",
+    "SERVED",
+    "ByItem",
     "CascadeHybrid",
     "CascadeLSB",
     "CascadeLSBFull",
@@ -30,6 +35,7 @@ __all__ = [
     "Policy",
     "Ranking",
     "Recipe",
+    "Served",
     "check_policy",
     "load",
 ]

@@ -17,12 +17,14 @@ What the papers leave open, and what we do:
 
 from __future__ import annotations
 
+import copy
 import math
 from collections import deque
-from collections.abc import Iterable
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankfall.arrays import FloatArray, IntArray, finite, number, whole
 from rankfall.catalog import Catalog
@@ -70,6 +72,51 @@ class TabularPolicy:
             "n_updates": np.array(self._n_updates),
         }
 
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Know exactly this, as :meth:`arrays` gave it; raises ValueError where it cannot be."""
+        own = self.arrays()
+        if arrays.keys() != own.keys():
+            raise ValueError(f"{type(self).__name__} has {', '.join(own)}; got {', '.join(arrays) or 'nothing'}")
+        for name, array in own.items():
+            given = arrays[name]
+            fits = given.shape == array.shape or name in ("window", "hits")
+            if given.dtype != array.dtype or not fits or not np.isfinite(given).all():
+                raise ValueError(f"{name} is {given.dtype} of shape {given.shape}, not {array.dtype} of {array.shape}")
+        self._observed, self._clicked = arrays["observed"].copy(), arrays["clicked"].copy()
+        self._n_updates = int(arrays["n_updates"])
+
+    def grow(self, size: int) -> None:
+        """Have rows up to ``size``, if there are fewer; nothing is known of the new ones."""
+        more = size - self._n_items
+        if more > 0:
+            self._n_items = size
+            self._rows = np.arange(size)
+            self._observed = np.concatenate([self._observed, np.zeros(more)])
+            self._clicked = np.concatenate([self._clicked, np.zeros(more)])
+
+    def spread(self, rows: IntArray, size: int) -> Self:
+        """What is known, for ranking, over ``size`` other rows: that of row i is at ``rows[i]``, or nowhere if -1."""
+        twin = copy.copy(self)
+        twin._n_items, twin._rows = size, np.arange(size)
+        twin._observed, twin._clicked = np.zeros(size), np.zeros(size)
+        there = np.flatnonzero(rows >= 0)
+        twin._observed[rows[there]] = self._observed[there]
+        twin._clicked[rows[there]] = self._clicked[there]
+        return twin
+
+    def best(self, k: int, rows: IntArray, rng: np.random.Generator | None = None) -> tuple[IntArray, FloatArray]:
+        """The best ``k`` of ``rows``, equals in the order of ``rows``, and what they are ordered by."""
+        items, scores = np.empty(k, dtype=np.int64), np.empty(k)
+        if k:
+            self._place(rows, items, scores, rng)
+        return items, scores
+
+    def means(self, rows: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Share of clicks of these rows, and its standard deviation as if one more of each answer had been seen."""
+        observed, clicked = self._observed[rows], self._clicked[rows]
+        share = (clicked + 1.0) / (observed + 2.0)
+        return clicked / np.maximum(observed, 1e-300), np.sqrt(share * (1.0 - share) / (observed + 3.0))
+
     def rank(
         self,
         k: int,
@@ -82,9 +129,7 @@ class TabularPolicy:
         rows = self._rows
         if candidates is not None or exclude is not None or type(k) is not int or not 0 < k <= self._n_items:
             k, rows = eligible(k, self._n_items, candidates, exclude)
-        items = np.empty(k, dtype=np.int64)
-        scores = np.empty(k)
-        self._place(rows, items, scores, rng)
+        items, scores = self.best(k, rows, rng)
         return Ranking(items, scores=scores)
 
     def update(self, ranking: Ranking, click: Click) -> None:
@@ -289,6 +334,11 @@ class CascadeDUCB(TabularPolicy):
         """All it has learned, by name: a copy."""
         return {**super().arrays(), "weight": np.array(self._weight)}
 
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Know exactly this."""
+        super().restore(arrays)
+        self._weight = float(arrays["weight"])
+
     def _place(self, rows: IntArray, items: IntArray, scores: FloatArray, rng: np.random.Generator | None) -> None:  # noqa: ARG002
         budget = 4.0 * self.epsilon * math.log(max(self._weight, 1.0))
         bounds.width_list(rows, self._observed, self._clicked, budget, items, scores)
@@ -352,6 +402,17 @@ class CascadeSWUCB(TabularPolicy):
             row[:seen] = items[:seen]
         hits = np.array([hit for _, _, hit in self._recent], dtype=np.int64)
         return {**super().arrays(), "window": window, "hits": hits}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Know exactly this."""
+        window, hits = arrays.get("window", np.empty(0)), arrays.get("hits", np.empty(0))
+        if window.ndim != 2 or hits.shape != window.shape[:1] or len(window) > self.window:
+            raise ValueError(f"{len(window)} answers and {len(hits)} clicks for a window of {self.window}")
+        super().restore(arrays)
+        self._recent.clear()
+        for row, hit in zip(window, hits.tolist(), strict=True):
+            items = row[row >= 0]
+            self._recent.append((items, len(items), hit))
 
     def _place(self, rows: IntArray, items: IntArray, scores: FloatArray, rng: np.random.Generator | None) -> None:  # noqa: ARG002
         budget = self.epsilon * math.log(max(len(self._recent), 1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -14,20 +14,21 @@ from numpy.typing import NDArray
 from rankfall.arrays import FloatArray, IntArray, finite, number
 from rankfall.catalog import Catalog, Id
 from rankfall.errors import CatalogError, FeedbackError, ProblemError, RankError, RankfallError
-from rankfall.files import load_blocks, save_blocks
+from rankfall.files import save_blocks
 from rankfall.kernels import greedy, shortlists, thompson
 from rankfall.kernels.groups import Groups, groups_of
 from rankfall.kernels.items import Items, items_of
 from rankfall.kernels.ridge import State
 from rankfall.kernels.shortlists import SCORED, Shortlists, new_shortlists
-from rankfall.model import Discount, Forgetting, Ridge, Window
+from rankfall.model import Forgetting, Ridge
+from rankfall.policies.explaining import Explanation, Weight
 from rankfall.policies.ranking import Click, Ranking, all_clicks, eligible
+from rankfall.policies.saving import about, catalog_of, forgetting_of
 
 Block = Literal["absent", "constant", "diminishing"]
 Exploration = Literal["ucb", "thompson", "greedy", "epsilon"]
 Feedback = Literal["cascade", "last_click", "all"]
 
-_FORMAT = "rankfall policy 1"
 LARGEST = 1e6
 """Features as shown beyond this ruin double precision: phi phi' swamps the identity it is added to."""
 LARGEST_GIVEN = 1e3
@@ -88,6 +89,22 @@ class Recipe:
         """Whether it may rank differently each time it is asked."""
         return self.exploration in ("thompson", "epsilon")
 
+    @property
+    def learns(self) -> str:
+        """What its state means; policies that say the same can take over from each other."""
+        return f"{self.coverage} coverage, {self.relevance} relevance, feedback {self.feedback}"
+
+    def serve(
+        self,
+        catalog: Catalog,
+        *,
+        gamma: float = 1.0,
+        forgetting: Forgetting | None = None,
+        feedback: Feedback | None = None,
+    ) -> LinearPolicy:
+        """A policy for a service; see :class:`rankfall.policies.served.Servable`."""
+        return self(catalog, gamma, forgetting=forgetting, feedback=feedback)
+
     def make(self, catalog: Catalog, *, gamma: float = 1.0, k: int = 10, steps: int = 10_000) -> LinearPolicy:  # noqa: ARG002
         """A policy for an experiment; see :class:`rankfall.policies.kinds.Kind`."""
         return self(catalog, gamma)
@@ -110,23 +127,6 @@ class Recipe:
         """
         recipe = self if feedback is None else replace(self, feedback=feedback)
         return LinearPolicy(catalog, recipe, gamma, epsilon=epsilon, forgetting=forgetting)
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """Why one item stands where it stands: ``relevance + sum(coverage.values()) + bonus == score``."""
-
-    id: Id
-    title: str
-    relevance: float
-    coverage: Mapping[str, float]
-    bonus: float
-    score: float
-
-    def __str__(self) -> str:
-        parts = [f"relevance {self.relevance:+.3f}"] if self.relevance else []
-        parts += [f"{topic} {gain:+.3f}" for topic, gain in self.coverage.items()]
-        return f"{self.title}: {self.score:.3f} = {', '.join(parts)}, exploration {self.bonus:+.3f}"
 
 
 class LinearPolicy:
@@ -214,6 +214,11 @@ class LinearPolicy:
         return self._model.forgetting
 
     @property
+    def randomised(self) -> bool:
+        """Whether it may rank differently each time it is asked."""
+        return self.recipe.randomised
+
+    @property
     def n_items(self) -> int:
         """How many items there are to rank."""
         return len(self.catalog)
@@ -237,6 +242,14 @@ class LinearPolicy:
     def model(self) -> Ridge:
         """All it has learned."""
         return self._model
+
+    def fresh(self) -> Ridge:
+        """A model that has learned nothing."""
+        return Ridge(len(self._model.weights), self.forgetting)
+
+    def restored(self, arrays: Mapping[str, NDArray[Any]]) -> Ridge:
+        """The model with these arrays."""
+        return Ridge.restore(arrays, self.forgetting)
 
     def with_model(self, model: Ridge) -> LinearPolicy:
         """The same policy on another's learning, which the two then share; what cannot change is shared too."""
@@ -383,6 +396,51 @@ class LinearPolicy:
         with self._model.lock:
             self._model.learn(features[: len(rewards)], rewards)
 
+    def kept(self, ranking: Ranking) -> bytes:
+        """What must be kept of a list so that its answer can be learned later: its features as shown."""
+        return ranking.features.tobytes()
+
+    def kept_of(self, lists: IntArray) -> list[bytes]:
+        """What :meth:`kept` gives for each of these lists (n, k) of rows."""
+        return [features.tobytes() for features in self.features_of(lists)]
+
+    def learn_kept(self, kept: bytes, click: Click) -> None:
+        """Learn from the answer to a list of which this was kept."""
+        self.learn(np.frombuffer(kept).reshape(-1, len(self._model.weights)), click)
+
+    def features_of(self, lists: IntArray) -> FloatArray:
+        """The features that :meth:`rank` gives for each list that is fixed, bit for bit, without ranking one by one.
+
+        Parameters
+        ----------
+        lists : (n, k) rows of the catalog.
+
+        Returns
+        -------
+        features : (n, k, columns): at each position what the items above leave of a diminishing column.
+
+        >>> from rankfall import CascadeLSB, Catalog
+        >>> policy = CascadeLSB(Catalog(coverage=[[0.5], [1.0]]))
+        >>> policy.features_of(np.array([[0, 1], [1, 0]])).tolist()
+        [[[0.5], [0.5]], [[1.0], [0.0]]]
+        """
+        blocks = []
+        for how, values in (
+            (self.recipe.coverage, self.catalog.coverage),
+            (self.recipe.relevance, self.catalog.relevance),
+        ):
+            if how == "absent":
+                continue
+            block = values[lists]
+            if how == "diminishing":
+                left = np.ones_like(block)
+                np.cumprod(1.0 - block[:, :-1], axis=1, out=left[:, 1:])
+                block = left * block
+            blocks.append(block)
+        features = np.concatenate(blocks, axis=2)
+        check_size(float(np.abs(features).max(initial=0.0)), RankError)
+        return features
+
     def _checked(self, ranking: Ranking) -> FloatArray:
         """The ranking's features, if they mean to this policy what they meant when the list was shown."""
         if not isinstance(ranking, Ranking):
@@ -415,6 +473,21 @@ class LinearPolicy:
             for i, row in enumerate(parts)
         ]
 
+    def summary(self) -> list[Weight]:
+        """Every weight with its standard deviation."""
+        with self._model.lock:
+            weights, spread = self.weights, self.covariance.diagonal() ** 0.5
+        return [
+            Weight(name, "topic" if j < self._n_topics else "feature", float(weight), float(sd))
+            for j, (name, weight, sd) in enumerate(zip(self.columns, weights, spread, strict=True))
+        ]
+
+    @property
+    def columns(self) -> list[str]:
+        """What each weight is of: topics by name, then features by number."""
+        topics = list(self.catalog.topics[: self._n_topics])
+        return topics + [f"feature {j}" for j in range(len(self._model.weights) - len(topics))]
+
     def _title(self, item: Id) -> str:
         try:
             return self.catalog.title(int(self.catalog.rows([item])[0]))
@@ -442,20 +515,13 @@ class LinearPolicy:
 
         A zip of plain arrays and one JSON text; nothing in it is ever executed. The file appears whole or not at all.
         """
-        catalog = self.catalog
-        header = {
-            "format": _FORMAT,
+        header, blocks = about(self.catalog, self.forgetting)
+        header |= {
             "recipe": vars(self.recipe),
             "gamma": self.gamma.hex(),
             "epsilon": self.epsilon.hex(),
-            "forgetting": self.forgetting and {type(self.forgetting).__name__: vars(self.forgetting)},
-            "lineage": catalog.lineage,
             "lineages": sorted(self._lineages),
-            "ids": catalog.ids,
-            "titles": catalog.titles,
-            "topics": catalog.topics,
         }
-        blocks = {"coverage": catalog.coverage, "relevance": catalog.relevance}
         save_blocks(path, header, {**blocks, **self._copied().arrays()})
 
 
@@ -505,37 +571,15 @@ def check_size(largest: float, error: type[RankfallError]) -> None:
         )
 
 
-def load(path: str | Path) -> LinearPolicy:
-    """The policy in a file written by :meth:`LinearPolicy.save`."""
-    return load_blocks(path, "a policy", _FORMAT, _restore)
-
-
-def _restore(header: dict[str, Any], blocks: dict[str, NDArray[Any]]) -> LinearPolicy:
-    catalog = Catalog(
-        blocks["coverage"],
-        blocks["relevance"],
-        ids=header["ids"],
-        titles=header["titles"],
-        topics=header["topics"],
-        _lineage=header["lineage"],
-    )
-    forgetting = _forgetting(header.get("forgetting"))  # files of 0.1.0 do not say
-    epsilon = float.fromhex(header.get("epsilon", "0x1.999999999999ap-4"))  # nor do they say this
+def restored(header: Mapping[str, Any], blocks: Mapping[str, NDArray[Any]]) -> LinearPolicy:
+    """The policy that :meth:`LinearPolicy.save` wrote as these."""
+    epsilon = float.fromhex(header.get("epsilon", "0x1.999999999999ap-4"))  # files of 0.1.0 do not say
     policy = LinearPolicy(
-        catalog, Recipe(**header["recipe"]), float.fromhex(header["gamma"]), epsilon=epsilon, forgetting=forgetting
+        catalog_of(header, blocks),
+        Recipe(**header["recipe"]),
+        float.fromhex(header["gamma"]),
+        epsilon=epsilon,
+        forgetting=forgetting_of(header),
     )
     policy._lineages = frozenset(header["lineages"])
-    model = Ridge.restore(blocks, forgetting)
-    if model.weights.shape != policy._model.weights.shape:
-        raise ValueError(f"{len(model.weights)} weights for {len(policy._model.weights)} columns")
-    policy._model = model
-    return policy
-
-
-def _forgetting(said: dict[str, dict[str, Any]] | None) -> Forgetting | None:
-    """What a saved policy says of its forgetting, such as ``{"Window": {"lists": 1000}}``."""
-    if said is None:
-        return None
-    kinds: dict[str, Callable[..., Forgetting]] = {kind.__name__: kind for kind in (Discount, Window)}
-    ((kind, settings),) = said.items()
-    return kinds[kind](**settings)
+    return policy.with_model(policy.restored(blocks))

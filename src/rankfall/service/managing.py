@@ -18,7 +18,7 @@ from rankfall.errors import CatalogError, ConflictError, InvalidError, NotFoundE
 from rankfall.service.engine import Engine
 from rankfall.service.items import catalog_of, fitting, id_of, item_of, patched, whole_ids
 from rankfall.service.keys import RIGHTS
-from rankfall.service.model import Held, Model
+from rankfall.service.model import Model, changed, policy_of
 from rankfall.service.ranking import iso
 from rankfall.service.schemas import (
     Changes,
@@ -251,9 +251,7 @@ async def create(model: ModelName, settings: Settings, request: Request, respons
     service = service_of(request)
     service.need(request, "admin", model)
     engine = service.running
-    await asyncio.to_thread(
-        Model, model, settings, _catalog(engine), 0, [], 0.0, 1
-    )  # raises what the catalog cannot give
+    await asyncio.to_thread(policy_of, settings, _catalog(engine))  # raises what the catalog cannot give
     if await engine.do(engine.create(model, settings)):
         response.status_code = 201
     return {"name": model, **settings.model_dump(mode="json")}
@@ -264,6 +262,7 @@ async def change(model: ModelName, changes: Changes, request: Request) -> dict[s
     """Only what is named changes. What was learned stays."""
     engine, found = _model(request, model, "admin")
     named = changes.model_dump(mode="json", include=changes.model_fields_set)
+    await asyncio.to_thread(changed, found.settings, named, _catalog(engine))  # raises what does not fit
     await engine.do(engine.change(found, named))
     return _named(engine.model(model))
 
@@ -286,7 +285,7 @@ async def read(model: ModelName, request: Request, user: Who = None, segment: Wh
         "version": engine.position.seq if held is None else held.position.seq,
         "learned": None if held is None else held.policy.n_updates,
         "created_at": iso(found.created),
-        "weights": [] if held is None else _weights(held),
+        "weights": [] if held is None else [one._asdict() for one in held.policy.summary()],
         "counts": {
             "ranked": await asyncio.to_thread(engine.store.ranked, model),
             "answered": answered,
@@ -296,19 +295,6 @@ async def read(model: ModelName, request: Request, user: Who = None, segment: Wh
         },
         "arms": {arm: {"answered": a, "clicked": c, "rate": c / a if a else None} for arm, (a, c, _) in counts.items()},
     }
-
-
-def _weights(held: Held) -> list[dict[str, Any]]:
-    policy = held.policy
-    with policy.model.lock:
-        weights, spread = policy.weights, policy.covariance.diagonal() ** 0.5
-    topics = [] if policy.recipe.coverage == "absent" else list(policy.catalog.topics)
-    names = [(topic, "topic") for topic in topics]
-    names += [(f"feature {j}", "feature") for j in range(len(weights) - len(topics))]
-    return [
-        {"name": name, "block": block, "weight": float(weight), "sd": float(sd)}
-        for (name, block), weight, sd in zip(names, weights, spread, strict=True)
-    ]
 
 
 @routes.get("/models/{model}/history", tags=["models"], summary="How a model did over time")

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from rankfall.catalog import Catalog
-from rankfall.model import Discount, Forgetting, Ridge, Window
-from rankfall.policies import LINEAR, LinearPolicy, Ranking
+from rankfall.errors import ConflictError
+from rankfall.model import Discount, Forgetting, Window
+from rankfall.policies import SERVED, Ranking, Served
 from rankfall.service.schemas import Discounting, Settings
 from rankfall.service.tally import Tally
 from rankfall.stores import Checkpoint, Entry, Position, Store
@@ -24,7 +25,7 @@ from rankfall.stores.packing import pack, unpack
 class Held:
     """The state of one key: what it has learned, up to which entry."""
 
-    policy: LinearPolicy
+    policy: Served
     position: Position
     revision: int
     catalog: int  # version of the catalog that the policy ranks
@@ -33,7 +34,7 @@ class Held:
 
     def rank(self, k: int, rng: np.random.Generator) -> Ranking:
         """The best of all items. The same until something is learned, so it is kept; unless the policy draws."""
-        if self.policy.recipe.randomised:
+        if self.policy.randomised:
             return self.policy.rank(k, rng=rng)
         asked = (self.policy.n_updates, self.revision, k)
         if self.last is None or self.last[:3] != asked:
@@ -43,8 +44,7 @@ class Held:
     def learn(self, entry: Entry) -> None:
         """Take in one answer."""
         if entry.learn and entry.features is not None:
-            features = np.frombuffer(entry.features).reshape(-1, len(self.policy.model.weights))
-            self.policy.learn(features, clicks_of(entry))
+            self.policy.learn_kept(entry.features, clicks_of(entry))
         self.position = entry.position
         self.unsaved += 1
 
@@ -55,6 +55,31 @@ class Turn:
 
     position: Position
     source: Position | None = None
+
+
+def policy_of(settings: Settings, catalog: Catalog) -> Served:
+    """A policy with these settings that has learned nothing; raises what is wrong with them, or with the catalog."""
+    wanted = settings.forgetting
+    forgetting: Forgetting | None = None
+    if wanted is not None:
+        forgetting = Discount(wanted.discount) if isinstance(wanted, Discounting) else Window(wanted.window)
+    return SERVED[settings.policy].serve(
+        catalog, gamma=settings.gamma, forgetting=forgetting, feedback=settings.feedback
+    )
+
+
+def changed(settings: Settings, changes: dict[str, Any], catalog: Catalog) -> Settings:
+    """Other settings for the same states; raises what does not fit."""
+    new = Settings(**{**settings.model_dump(), **changes})
+    before, after = SERVED[settings.policy], SERVED[new.policy]
+    if before.learns != after.learns:
+        alike = ", ".join(name for name, one in SERVED.items() if one.learns == before.learns and one is not before)
+        raise ConflictError(
+            f"{settings.policy} has learned {before.learns}, which {new.policy} cannot take over (it learns "
+            f"{after.learns}); this model can change to: {alike or 'no other'}. Make a second model for {new.policy}"
+        )
+    policy_of(new, catalog)
+    return new
 
 
 def clicks_of(entry: Entry) -> list[int]:
@@ -91,9 +116,8 @@ class Model:
     def _build(self, catalog: Catalog, version: int) -> None:
         blocked = set(self.settings.blocked)
         shown = catalog.withdraw([item for item in catalog.ids if item in blocked]) if blocked else catalog
-        recipe = LINEAR[self.settings.policy]
         self._full, self._version = catalog, version
-        self._template = recipe(shown, self.settings.gamma, forgetting=self._forgetting)
+        self._template = policy_of(self.settings, shown)
         self._template.pruning = self.settings.scope != "user"  # shortlists are worth their memory when shared by many
         self._revision += 1
 
@@ -110,13 +134,9 @@ class Model:
     def change(self, settings: Settings) -> None:
         """Take new settings; what was learned stays."""
         with self._lock:
-            rebuild = settings.blocked != self.settings.blocked
-            self.settings = settings
-            if rebuild:
+            before, self.settings = self.settings, settings
+            if any(getattr(before, name) != getattr(settings, name) for name in ("blocked", "gamma", "policy")):
                 self._build(self._full, self._version)
-            elif settings.gamma != self._template.gamma:
-                self._template.gamma = settings.gamma
-                self._revision += 1
 
     def key(self, user: str | None, segment: str | None) -> str | None:
         """Which state serves this caller; None if the caller did not say what is needed to know."""
@@ -179,7 +199,7 @@ class Model:
     def warm_up(self) -> None:
         """Rank and learn once, on a copy that nobody sees: the first time takes a second, or compiles for a minute."""
         if len(self.catalog):
-            policy = self._template.with_model(self.fresh())
+            policy = self._template.with_model(self._template.fresh())
             k = min(self.settings.k, len(self.catalog))
             policy.rank(k, exclude=[])
             policy.rank(k, fixed={0: 0})
@@ -195,16 +215,16 @@ class Model:
         turn = [turn for turn in self.turns if turn.position <= upto][-1]
         kept = store.checkpoints(self.name, keys, turn.position, upto)
         without = [key for key, checkpoint in zip(keys, kept, strict=True) if checkpoint is None]
-        before: dict[str, Ridge] = {}
+        before: dict[str, Any] = {}
         if turn.source is not None:
             earlier = self.states(store, without, turn.source)
             before = {key: held.policy.model for key, held in zip(without, earlier, strict=True)}
         states = []
         for key, checkpoint in zip(keys, kept, strict=True):
             if checkpoint is not None:
-                model, position = self.restore(checkpoint.state), checkpoint.position
+                model, position = self._template.restored(unpack(checkpoint.state)[1]), checkpoint.position
             else:
-                model, position = before.get(key) or self.fresh(), turn.position
+                model, position = before.get(key) or self._template.fresh(), turn.position
             states.append(Held(self._template.with_model(model), position, self._revision, self._version))
         behind = list(zip(keys, states, strict=True))
         while behind:
@@ -215,21 +235,6 @@ class Model:
                     held.learn(entry)
             behind = [one for one, page in zip(behind, pages, strict=True) if len(page) == PAGE]
         return states
-
-    def fresh(self) -> Ridge:
-        """A state that has learned nothing."""
-        return Ridge(len(self._template.model.weights), self._forgetting)
-
-    def restore(self, state: bytes) -> Ridge:
-        """The state in a checkpoint."""
-        return Ridge.restore(unpack(state)[1], self._forgetting)
-
-    @property
-    def _forgetting(self) -> Forgetting | None:
-        wanted = self.settings.forgetting
-        if wanted is None:
-            return None
-        return Discount(wanted.discount) if isinstance(wanted, Discounting) else Window(wanted.window)
 
     def plain(self) -> dict[str, Any]:
         """All but the states, as JSON."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import random
 import secrets
 from collections import deque
@@ -15,10 +16,10 @@ from typing import Any
 import numpy as np
 from pydantic_core import to_json
 
-from rankfall.arrays import IntArray
+from rankfall.arrays import FloatArray, IntArray
 from rankfall.catalog import Catalog, Id
 from rankfall.errors import RankError
-from rankfall.policies import LinearPolicy, Ranking
+from rankfall.policies import Ranking, Served
 from rankfall.service.model import Held, Model
 from rankfall.service.schemas import Ask
 from rankfall.stores import Arm, Event
@@ -121,7 +122,7 @@ class Request:
                 self.k, rng=model.rng, candidates=self.candidates, exclude=self.exclude, fixed=fixed or None
             )
         # How likely a policy that draws was to make its list nobody knows; of a list drawn uniformly, one does.
-        draws = policy.recipe.randomised
+        draws = policy.randomised
         share = model.settings.randomize
         if not share:
             return Shown(ranking.items, "policy", ranking, None if draws else 1.0)
@@ -145,7 +146,7 @@ class Request:
         return [row for row in rows if row not in banned]
 
 
-def given(policy: LinearPolicy, rows: IntArray, rng: np.random.Generator) -> Ranking:
+def given(policy: Served, rows: IntArray, rng: np.random.Generator) -> Ranking:
     """A list made by someone else, with the features and scores this policy sees in it."""
     return policy.rank(len(rows), rng=rng, fixed=dict(enumerate(rows.tolist())))
 
@@ -194,16 +195,16 @@ def event_of(model: Model, held: Held, ask: Ask, request: Request, shown: Shown,
         covered=int(np.count_nonzero(request.catalog.coverage[shown.rows].max(axis=0, initial=0.0))),
         request=json.dumps(limits) if limits else None,
         answer=to_json(answer).decode(),
-        features=None if shown.ranking is None else shown.ranking.features.tobytes(),
+        features=None if shown.ranking is None else held.policy.kept(shown.ranking),
     )
 
 
 def answer_of(
-    model: Model, request: Request, shown: Shown, *, explain: bool = False, policy: LinearPolicy | None = None
+    model: Model, request: Request, shown: Shown, *, explain: bool = False, policy: Served | None = None
 ) -> dict[str, Any]:
     """What the caller gets, for a list that is not stored: without an event id nothing can be fed back."""
     catalog, ranking = request.catalog, shown.ranking
-    scores = [None] * len(shown.rows) if ranking is None else ranking.scores.tolist()
+    scores = [None] * len(shown.rows) if ranking is None else _finite(ranking.scores)
     items = []
     for i, row in enumerate(shown.rows.tolist()):
         item = {"id": catalog.ids[row], "position": i + 1, "score": scores[i]}
@@ -212,7 +213,8 @@ def answer_of(
         items.append(item)
     if explain and ranking is not None and policy is not None:
         for item, parts in zip(items, policy.explain(ranking), strict=True):
-            item |= {"relevance": parts.relevance, "coverage": dict(parts.coverage), "bonus": parts.bonus}
+            bonus = parts.bonus if math.isfinite(parts.bonus) else None
+            item |= {"relevance": parts.relevance, "coverage": dict(parts.coverage), "bonus": bonus}
     return {
         "event_id": None,
         "model": model.name,
@@ -224,6 +226,11 @@ def answer_of(
         "expires_at": None,
         "unknown": request.unknown,
     }
+
+
+def _finite(scores: FloatArray) -> list[float | None]:
+    """Scores as JSON has them: that of an item never observed is without bound, and has no number there."""
+    return [score if math.isfinite(score) else None for score in scores.tolist()]
 
 
 def digest_of(ask: Ask) -> str:

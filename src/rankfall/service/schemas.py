@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from rankfall.policies import LINEAR
+from rankfall.policies import SERVED
 
 Mode = Literal["online", "apprentice", "logging_only"]
 Scope = Literal["global", "segment", "user"]
@@ -215,7 +215,8 @@ class Changes(_Words):
     """What can be changed of a model without forgetting."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"gamma": 0.5}, {"mode": "apprentice"}]})
-    gamma: Annotated[float, Field(ge=0, le=1e6)] = Field(1.0, description="exploration")
+    policy: str = Field("CascadeHybrid", description=f"one of {', '.join(SERVED)}")
+    gamma: Annotated[float, Field(ge=0, le=1e6)] = Field(1.0, description="exploration, of linear policies")
     k: Annotated[int, Field(ge=1, le=1000)] = Field(
         10, description="items in a list, unless the request says otherwise"
     )
@@ -234,6 +235,13 @@ class Changes(_Words):
     pinned: list[Pin] = Field(default_factory=list, max_length=100)
     blocked: list[ItemId] = Field(default_factory=list, max_length=10_000)
 
+    @field_validator("policy")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        if name not in SERVED:
+            raise ValueError(f"no policy {name!r} that can be served; choose from {', '.join(SERVED)}")
+        return name
+
     @field_validator("pinned")
     @classmethod
     def _apart(cls, pins: list[Pin]) -> list[Pin]:
@@ -248,16 +256,13 @@ class Settings(Changes):
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"policy": "CascadeHybrid", "gamma": 1.0, "scope": "user"}]}
     )
-    policy: str = Field("CascadeHybrid", description=f"one of {', '.join(LINEAR)}")
     scope: Scope = Field("global", description="one state for all, for each segment, or for each user")
     forgetting: Discounting | Windowing | None = None
-
-    @field_validator("policy")
-    @classmethod
-    def _known(cls, name: str) -> str:
-        if name not in LINEAR:
-            raise ValueError(f"no policy {name!r}; choose from {', '.join(LINEAR)}")
-        return name
+    feedback: Literal["cascade", "last_click", "all"] | None = Field(
+        None,
+        description="which items were seen, of linear policies: down to the first click, down to the last, or all; "
+        "the policy's own if null",
+    )
 
 
 class SnapshotName(_Words):

@@ -9,6 +9,7 @@ from rankfall.catalog import Catalog
 from rankfall.errors import RankfallError
 from rankfall.service.engine import Engine
 from rankfall.service.items import fitting, packed
+from rankfall.service.model import policy_of
 from rankfall.service.schemas import Settings
 from rankfall.stores import Transaction, open_store, without_secrets
 
@@ -20,19 +21,23 @@ def prepare(place: str, read: Callable[[], Catalog] | None, settings: Mapping[st
     engine = Engine(open_store(place))
     try:
         said = []
-        if engine.catalog is None:
+        catalog, first = engine.catalog, None
+        if catalog is None:
             if read is None:
                 raise RankfallError(
                     f"the store {without_secrets(place)} has no catalog yet; give --catalog FILE the first time"
                 )
-            catalog = read()
-            engine.do_now(_seed(engine, fitting(catalog, catalog)))
+            given = read()
+            catalog = fitting(given, given)
         elif read is not None:
-            said.append(f"The catalog is the one in the store ({len(engine.catalog):,} items); --catalog was not read.")
+            said.append(f"The catalog is the one in the store ({len(catalog):,} items); --catalog was not read.")
         if not engine.models:
-            wanted = Settings(**settings)
-            assert engine.catalog is not None
-            engine.do_now(engine.create(FIRST, wanted))
+            first = Settings(**settings)
+            policy_of(first, catalog)  # raises what does not fit, before anything is written
+        if engine.catalog is None:
+            engine.do_now(_seed(engine, catalog))
+        if first is not None:
+            engine.do_now(engine.create(FIRST, first))
         for model in engine.models.values():
             model.warm_up()
             items, scope = len(model.catalog), model.settings.scope

@@ -131,7 +131,7 @@ export class TryIt {
     const why = parts.length
       ? [stackedBar(parts, low, high), h("div", { class: "parts" }, parts.filter((part) => Math.abs(part.value) >= 5e-4)
         .map((part) => h("span", {}, `${part.name} ${decimal(part.value)}`)))]
-      : [h("span", { class: "muted" }, "not placed by score")];
+      : [h("span", { class: "muted" }, item.relevance === undefined ? "not placed by score" : "not seen yet")];
     return h("tr", {},
       h("td", { class: "position" }, item.position),
       h("th", { scope: "row", class: "item" }, name,

@@ -131,14 +131,14 @@ export function showWeights({ weights, learned, settings }, name, all, showAll) 
   if (blank) {
     setText(byId("weights-empty"), personal && !name
       ? `This model learns for each ${settings.scope} apart. Name one above to see what it has learned there.`
-      : `Nothing learned yet${name ? ` for ${name}` : ""}: every weight is 0.`
+      : `Nothing learned yet${name ? ` for ${name}` : ""}${weights?.length ? ": every weight is 0." : "."}`
         + (learned ? "" : " It has learned from no list so far."));
     return;
   }
   const sorted = [...weights].sort((a, b) => b.weight - a.weight);
   const reach = Math.max(...weights.map(({ weight, sd }) => Math.abs(weight) + sd));
   let hidden = 0;
-  const tables = [["topic", "Topics"], ["feature", "Features"]].map(([block, title]) => {
+  const tables = [["topic", "Topics"], ["feature", "Features"], ["item", "Items"]].map(([block, title]) => {
     const these = sorted.filter((weight) => weight.block === block);
     const large = [...these].sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight)).slice(0, MOST_WEIGHTS);
     const few = all ? these : these.filter((weight) => large.includes(weight));

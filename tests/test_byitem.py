@@ -1,0 +1,196 @@
+"""Tabular policies over a catalog that changes: as the policies themselves where it does not, and nothing lost where
+it does."""
+
+import copy
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rankfall import Catalog, Discount, ProblemError, Window, check_policy, load
+from rankfall.errors import FeedbackError, FileError
+from rankfall.model import Forgetting
+from rankfall.policies import POLICIES, SERVED
+from rankfall.policies.byitem import ITEMS, ByItem
+
+FORGETS: dict[str, Forgetting] = {"CascadeDUCB": Discount(0.9), "CascadeSWUCB": Window(6)}
+IDS = tuple("abcdefgh")
+
+names = pytest.mark.parametrize("name", list(ITEMS))
+
+
+def served(name: str, ids: tuple[str, ...] = IDS) -> ByItem:
+    return ITEMS[name].serve(Catalog(ids=ids), forgetting=FORGETS.get(name))
+
+
+def plain(name: str, items: int) -> object:
+    told = {"CascadeDUCB": {"discount": 0.9}, "CascadeSWUCB": {"window": 6}}.get(name, {})
+    return POLICIES[name](items, **told)  # type: ignore[arg-type]
+
+
+def taught(name: str, lists: int = 30, seed: int = 0) -> ByItem:
+    policy, rng = served(name), np.random.default_rng(seed)
+    for _ in range(lists):
+        policy.update(policy.rank(3, rng=rng), sorted(rng.permutation(3)[: rng.integers(3)].tolist()) or None)
+    return policy
+
+
+@names
+def test_the_contract(name: str) -> None:
+    check_policy(served(name))
+    check_policy(taught(name))
+
+
+@names
+def test_it_ranks_and_learns_as_the_policy_it_is_named_after(name: str) -> None:
+    ours, theirs = served(name), plain(name, len(IDS))
+    coins = np.random.default_rng(1)
+    for turn in range(60):
+        seed = [turn, 7]
+        limits = {"exclude": [int(coins.integers(8))]} if turn % 3 == 0 else {}
+        mine = ours.rank(3, rng=np.random.default_rng(seed), **limits)
+        other = theirs.rank(3, rng=np.random.default_rng(seed), **limits)  # type: ignore[attr-defined]
+        assert mine.items.tolist() == other.items.tolist()
+        assert mine.scores.tolist() == other.scores.tolist()
+        assert mine.ids == tuple(IDS[row] for row in mine.items.tolist())
+        clicks = sorted(coins.permutation(3)[: coins.integers(3)].tolist()) or None
+        ours.update(mine, clicks)
+        theirs.update(other, clicks)  # type: ignore[attr-defined]
+    known = ours.model.arrays()
+    at = [IDS.index(item) for item in json.loads(known["ids"].tobytes())]
+    assert known["observed"].tolist() == theirs.arrays()["observed"][at].tolist()  # type: ignore[attr-defined]
+
+
+@names
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_items_come_and_go_and_what_is_known_of_them_stays(name: str, data: st.DataObject) -> None:
+    """Against a dictionary of what was seen, which knows nothing of rows."""
+    policy, lists = served(name), []
+    for _ in range(data.draw(st.integers(1, 12))):
+        here = tuple(data.draw(st.lists(st.sampled_from(IDS), min_size=2, max_size=8, unique=True)))
+        policy = ITEMS[name].serve(Catalog(ids=here), forgetting=FORGETS.get(name)).with_model(policy.model)
+        ranking = policy.rank(data.draw(st.integers(1, len(here))), rng=np.random.default_rng(0))
+        assert set(ranking.ids) <= set(here)
+        clicks = data.draw(st.lists(st.integers(0, len(ranking) - 1), max_size=2, unique=True))
+        lists.append((ranking.ids, sorted(clicks)))
+        if data.draw(st.booleans()):
+            policy.update(ranking, clicks)
+        else:
+            policy.learn_kept(policy.kept(ranking), clicks)
+    observed, clicked = {}, {}
+    for ids, clicks in lists[-6:] if name == "CascadeSWUCB" else lists:
+        if name == "CascadeDUCB":
+            observed = {item: 0.9 * n for item, n in observed.items()}
+            clicked = {item: 0.9 * n for item, n in clicked.items()}
+        last = name == "DCMKLUCB"
+        seen = ids if not clicks else ids[: (clicks[-1] if last else clicks[0]) + 1]
+        for item in seen:
+            observed[item] = observed.get(item, 0.0) + 1.0
+        for at in clicks if last else clicks[:1]:
+            clicked[ids[at]] = clicked.get(ids[at], 0.0) + 1.0
+    whole = ITEMS[name].serve(Catalog(ids=IDS), forgetting=FORGETS.get(name)).with_model(policy.model)
+    for part in whole.summary():
+        assert part.block == "item"
+        assert part.weight == pytest.approx(clicked.get(part.name, 0.0) / observed[part.name])
+    assert {part.name for part in whole.summary()} == set(observed)
+    assert policy.n_updates == len(lists)
+
+
+@names
+def test_a_state_is_restored_bit_for_bit_and_its_bytes_do_not_depend_on_how_it_came_about(name: str) -> None:
+    policy = taught(name)
+    arrays = policy.model.arrays()
+    again = served(name, tuple(reversed(IDS))).with_model(policy.restored(arrays))
+    for found in (again.model.arrays(), copy.deepcopy(policy).model.arrays(), policy.model.copy().arrays()):
+        assert {n: a.tobytes() for n, a in found.items()} == {n: a.tobytes() for n, a in arrays.items()}
+    ranking = policy.rank(3)
+    for one in (policy, again):
+        one.update(ranking, 1)
+    assert policy.model.arrays()["observed"].tolist() == again.model.arrays()["observed"].tolist()
+
+
+@names
+def test_saved_and_loaded(name: str, tmp_path: Path) -> None:
+    policy = taught(name)
+    policy.save(tmp_path / "policy")
+    again = load(tmp_path / "policy")
+    assert isinstance(again, ByItem)
+    assert again.catalog == policy.catalog
+    assert (again.recipe, again.forgetting) == (policy.recipe, policy.forgetting)
+    rankings = [p.rank(5, rng=np.random.default_rng(3)) for p in (policy, again)]
+    assert rankings[0].ids == rankings[1].ids
+    assert rankings[0].scores.tolist() == rankings[1].scores.tolist()
+    (tmp_path / "half").write_bytes((tmp_path / "policy").read_bytes()[:200])
+    with pytest.raises(FileError):
+        load(tmp_path / "half")
+
+
+def test_policies_that_count_alike_take_over_from_each_other() -> None:
+    policy = taught("CascadeUCB1")
+    other = served("CascadeKLUCB").with_model(policy.model.copy())
+    direct = plain("CascadeKLUCB", len(IDS))
+    rng = np.random.default_rng(0)
+    first = served("CascadeUCB1")
+    for _ in range(30):  # the lists of taught(), to another policy
+        ranking = first.rank(3, rng=rng)
+        clicks = sorted(rng.permutation(3)[: rng.integers(3)].tolist()) or None
+        first.update(ranking, clicks)
+        direct.update(ranking, clicks)  # type: ignore[attr-defined]
+    assert other.rank(8).items.tolist() == direct.rank(8).items.tolist()  # type: ignore[attr-defined]
+    assert {recipe.learns for recipe in (ITEMS[n] for n in ("CascadeUCB1", "CascadeKLUCB", "CascadeTS"))} == {
+        "counts of first clicks"
+    }
+
+
+@names
+def test_fixed_positions(name: str) -> None:
+    policy = taught(name)
+    free = policy.rank(8, rng=np.random.default_rng(0))
+    ranking = policy.rank(4, rng=np.random.default_rng(0), fixed={1: 5, 3: 0}, exclude=[2])
+    assert (ranking.items[1], ranking.items[3]) == (5, 0)
+    assert len(set(ranking.items.tolist())) == 4
+    assert 2 not in ranking.items
+    if not policy.randomised:
+        bound = dict(zip(free.items.tolist(), free.scores.tolist(), strict=True))
+        assert ranking.scores.tolist() == [bound[row] for row in ranking.items.tolist()]
+    parts = policy.explain(ranking)
+    assert [part.relevance + part.bonus for part in parts] == pytest.approx([part.score for part in parts])
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "said"),
+    [
+        ("CascadeKLUCB", {"gamma": 0.5}, "CascadeKLUCB has no gamma"),
+        ("CascadeTS", {"forgetting": Window(3)}, "CascadeTS does not forget"),
+        ("CascadeDUCB", {}, "needs forgetting with a discount"),
+        ("CascadeSWUCB", {"forgetting": Discount(0.9)}, "needs forgetting with a window"),
+        ("CascadeUCB1", {"feedback": "all"}, "for linear policies"),
+    ],
+)
+def test_what_it_does_not_have_is_said(name: str, words: dict[str, object], said: str) -> None:
+    with pytest.raises(ProblemError, match=said):
+        SERVED[name].serve(Catalog(ids=IDS), **words)  # type: ignore[arg-type]
+
+
+def test_rankings_of_others_are_refused() -> None:
+    policy = served("CascadeUCB1")
+    with pytest.raises(FeedbackError, match="with the ids of its items"):
+        policy.update(plain("CascadeUCB1", 4).rank(2), 0)  # type: ignore[attr-defined]
+
+
+def test_damaged_states_are_refused() -> None:
+    policy = taught("CascadeSWUCB")
+    arrays = policy.model.arrays()
+    many = {"window": np.zeros((9, 2), dtype=np.int64), "hits": np.zeros(9, dtype=np.int64)}
+    for wrong, said in (
+        ({n: a for n, a in arrays.items() if n != "n_updates"}, "CascadeSWUCB has"),
+        ({**arrays, "observed": arrays["observed"][:-1]}, "observed is"),
+        ({**arrays, "clicked": np.full_like(arrays["clicked"], np.nan)}, "clicked is"),
+        ({**arrays, **many}, "9 answers and 9 clicks for a window of 6"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            policy.restored(wrong)
