@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rankfall import Catalog
-from rankfall.service.engine import Engine, Fed
+from rankfall.service.engine import Engine
+from rankfall.service.feeding import Fed
 from rankfall.service.items import catalog_of
 from rankfall.service.model import Held
 from rankfall.service.schemas import Ask, Feedback, ItemBody, Settings

@@ -9,17 +9,18 @@ import secrets
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rankfall.catalog import Catalog
 from rankfall.errors import ConflictError, NotFoundError, RankError, RankfallError, StoreError
+from rankfall.service.feeding import Fed, Feed, feed
 from rankfall.service.items import applied, packed, unpacked
 from rankfall.service.keeper import POLL, Job, Keeper
 from rankfall.service.model import Held, Model, Turn
-from rankfall.service.ranking import digest_of, event_of, show, token
-from rankfall.service.schemas import Ask, Click, Feedback, Result, Settings
+from rankfall.service.ranking import digest_of, event_of, show
+from rankfall.service.schemas import Ask, Feedback, Settings
 from rankfall.stores import START, Checkpoint, Entry, Event, Position, Snapshot, Store, Transaction
 from rankfall.stores.packing import pack, unpack
 
@@ -54,30 +55,10 @@ class Record:
 
 
 @dataclass
-class Feed:
-    """Store feedback. ``may`` says of which models the caller may know."""
-
-    feedback: Sequence[Feedback]
-    may: Callable[[str], bool]
-    token: str = field(default_factory=lambda: token(8))
-
-
-@dataclass
 class Do:
     """Anything else that is written."""
 
     what: Callable[[Transaction], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Fed:
-    """What became of one feedback."""
-
-    result: Result
-    reason: str = ""
-    model: str = ""
-    arm: str = ""
-    clicked: bool = False
 
 
 class Clock:
@@ -212,7 +193,7 @@ class Engine:
         if writing:
             with self.store.transaction() as tx:
                 self._record(tx, [job for job in writing if isinstance(job.what, Record)])
-                self._feed(tx, [job for job in writing if isinstance(job.what, Feed)])
+                feed(tx, [job for job in writing if isinstance(job.what, Feed)], self.clock())
                 for job in writing:
                     if isinstance(job.what, Do):
                         self._do(tx, job)
@@ -242,55 +223,6 @@ class Engine:
                     job.error = ConflictError(f"request_id {event.request_id!r} was used for another request")
                 job.result = earlier
 
-    def _feed(self, tx: Transaction, jobs: list[Job[Any]]) -> None:
-        """Append feedback in the order of event ids: so two servers never wait for each other in a ring."""
-        now = self.clock()
-        given = [(job, i, one) for job in jobs for i, one in enumerate(job.what.feedback)]
-        for job in jobs:
-            job.result = [None] * len(job.what.feedback)
-        rows, places = [], []
-        own = set()
-        for (job, i, one), event in zip(given, tx.events([one.event_id for _, _, one in given]), strict=True):
-            fed, clicks = self._judge(one, event, job.what.may, now)
-            job.result[i] = fed
-            if event is not None and fed.result == "accepted":
-                if (job.what.token, event.id) in own:  # twice in one call: the first counts
-                    job.result[i] = _duplicate(event.model)
-                    continue
-                own.add((job.what.token, event.id))
-                body = json.dumps({"clicked": clicks})
-                rows.append(("feedback", event.model, event.key, event.id, body, now, job.what.token))
-                places.append((job, i))
-        order = sorted(range(len(rows)), key=lambda n: rows[n][3])
-        for n, stored in zip(order, tx.add_answers([rows[n] for n in order]), strict=True):
-            if stored:
-                continue
-            job, i = places[n]
-            earlier = tx.answer_of(rows[n][3])
-            ours = earlier is not None and earlier[3] == job.what.token  # of an attempt that seemed to fail
-            if not ours:
-                late = earlier is not None and earlier[0] == "expired"
-                job.result[i] = (_late if late else _duplicate)(rows[n][1])
-
-    def _judge(
-        self, one: Feedback, event: Event | None, may: Callable[[str], bool], now: float
-    ) -> tuple[Fed, list[int]]:
-        if event is None or not may(event.model):
-            return Fed("unknown", "no list with this event_id"), []
-        items = [item["id"] for item in json.loads(event.answer)["items"]]
-        clicks = []
-        clicked = one.clicked if isinstance(one.clicked, list) else [] if one.clicked is None else [one.clicked]
-        for click in clicked:
-            place = _place(click, items)
-            if place is None:
-                return Fed(
-                    "rejected", f"{_text(click)} is not in the list, which has {len(items)} items", event.model
-                ), []
-            clicks.append(place)
-        if now > event.expires:
-            return _late(event.model), []
-        return Fed("accepted", "", event.model, event.arm, bool(clicks)), sorted(set(clicks))
-
     def _do(self, tx: Transaction, job: Job[Any]) -> None:
         try:
             with tx.attempt():
@@ -317,8 +249,7 @@ class Engine:
         while True:
             now = self.clock()
             since = min(self._swept, now) - OVERLAP  # the clock may have been set back since the last sweep
-            with self.store.reading() as connection:
-                silent = Transaction(self.store.dialect, connection).unanswered(now, since, PAGE)
+            silent = self.store.unanswered(now, since, PAGE)
             if silent:
                 with self.store.transaction() as tx:
                     rows = [("expired", model, key, event, "{}", now, "") for event, model, key in silent]
@@ -527,31 +458,6 @@ class Engine:
         """Age in seconds of the oldest entry of the journal that is not in the state yet."""
         since = self.store.waiting_since(self.position)
         return 0.0 if since is None else max(0.0, self.clock() - since)
-
-
-def _duplicate(model: str) -> Fed:
-    return Fed("duplicate", "this list has feedback already; the first counts", model)
-
-
-def _late(model: str) -> Fed:
-    return Fed("late", "the wait for feedback on this list is over", model)
-
-
-def _place(click: int | str | Click, items: list[Any]) -> int | None:
-    """0-based place of what was clicked; None if it is not in the list."""
-    position = click if isinstance(click, int) else click.position if isinstance(click, Click) else None
-    if position is not None:
-        return position - 1 if position <= len(items) else None
-    wanted = click.id if isinstance(click, Click) else click
-    return items.index(wanted) if wanted in items else None
-
-
-def _text(click: int | str | Click) -> str:
-    if isinstance(click, int):
-        return f"position {click}"
-    if isinstance(click, Click):
-        return f"position {click.position}" if click.position is not None else f"item {click.id!r}"
-    return f"item {click!r}"
 
 
 def _mark(user: str, salt: str) -> str:

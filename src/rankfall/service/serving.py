@@ -12,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from rankfall.errors import NotFoundError, RankfallError, StoreError
 from rankfall.service.bodies import read, takes
 from rankfall.service.edge import error_body
-from rankfall.service.engine import Fed
+from rankfall.service.feeding import Fed
 from rankfall.service.problems import problem_of
 from rankfall.service.ranking import Request as Wanted
 from rankfall.service.ranking import Shown, answer_of, iso

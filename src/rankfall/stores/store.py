@@ -138,14 +138,6 @@ class Transaction:
         """Whether the journal has an entry of this kind for this model."""
         return bool(self.run("SELECT 1 FROM journal WHERE model = ? AND kind = ? LIMIT 1", (model, kind)))
 
-    def unanswered(self, now: float, since: float, limit: int) -> list[tuple[str, str, str]]:
-        """(id, model, key) of lists known to be shown whose wait for feedback ran out after ``since``."""
-        return self.run(
-            "SELECT e.id, e.model, e.key FROM events e WHERE e.expires > ? AND e.expires <= ? AND e.active = 1 "
-            "AND NOT EXISTS (SELECT 1 FROM journal j WHERE j.event_id = e.id) ORDER BY e.id LIMIT ?",
-            (since, now, limit),
-        )
-
     def save(self, checkpoints: Iterable[Checkpoint], seen: Position) -> None:
         """Keep states; older ones of the same key that no snapshot needs are dropped.
 
@@ -353,6 +345,15 @@ class Store:
                 (now,),
             )
         return int(rows[0][0])
+
+    def unanswered(self, now: float, since: float, limit: int) -> list[tuple[str, str, str]]:
+        """(id, model, key) of lists known to be shown whose wait for feedback ran out after ``since``."""
+        with self.reading() as connection:
+            return connection.run(
+                "SELECT e.id, e.model, e.key FROM events e WHERE e.expires > ? AND e.expires <= ? AND e.active = 1 "
+                "AND NOT EXISTS (SELECT 1 FROM journal j WHERE j.event_id = e.id) ORDER BY e.id LIMIT ?",
+                (since, now, limit),
+            )
 
     def waiting_since(self, after: Position) -> float | None:
         """When the oldest entry that is not folded yet was written, final or not; None if there is none."""
