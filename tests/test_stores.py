@@ -3,6 +3,7 @@
 import sqlite3
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -201,6 +202,41 @@ def test_a_user_is_forgotten(store: Store) -> None:
     assert (third.user, third.request_id, third.digest, third.features) == (None, None, None, EVENT.features)
     assert [entry.event_id for entry in store.tail(START, 10)] == ["2", "3"]
     assert store.checkpoints("m", ["u", "v"], START, END) == [None, Checkpoint("m", "v", Position(0, 9), b"v")]
+
+
+@pytest.mark.parametrize("first", ["answer", "forget"])
+def test_a_user_is_forgotten_whole_while_another_server_answers(place: str, store: Store, first: str) -> None:
+    """Whoever comes first, nothing of the user is left; and nobody waits for ever."""
+    with store.transaction() as tx:
+        tx.add_events(
+            [replace(EVENT, id=f"e{n}", request_id=None, model="m", key="anna", user="anna") for n in range(4)]
+        )
+    began, result = threading.Event(), []
+
+    def forget() -> None:
+        other = open_store(place)
+        with other.transaction() as tx:
+            tx.forget("anna", ["m"])
+            began.set()
+            time.sleep(0.2 if first == "forget" else 0.0)
+        other.close()
+
+    def answers() -> None:
+        with store.transaction() as tx:
+            result.append(tx.add_answers([answer(f"e{n}", key="anna") for n in range(4)]))
+            began.set()
+            time.sleep(0.2 if first == "answer" else 0.0)
+
+    one, then = (answers, forget) if first == "answer" else (forget, answers)
+    threads = [threading.Thread(target=one), threading.Thread(target=then)]
+    threads[0].start()
+    assert began.wait(30)
+    threads[1].start()
+    for thread in threads:
+        thread.join(30)
+    assert result == [[first == "answer"] * 4]
+    assert store.tail(START, 10) == []
+    assert store.event("e0") is None
 
 
 def test_answers_of_keys_between_two_places(store: Store) -> None:

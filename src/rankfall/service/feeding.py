@@ -33,6 +33,9 @@ class Fed:
     clicked: bool = False
 
 
+_UNKNOWN = Fed("unknown", "no list with this event_id")
+
+
 def feed(tx: Transaction, jobs: Sequence[Job[Any]], now: float) -> None:
     """Append feedback in the order of event ids: so two servers never wait for each other in a ring."""
     given = [(job, i, one) for job in jobs for i, one in enumerate(job.what.feedback)]
@@ -57,15 +60,15 @@ def feed(tx: Transaction, jobs: Sequence[Job[Any]], now: float) -> None:
             continue
         job, i = places[n]
         earlier = tx.answer_of(rows[n][3])
-        ours = earlier is not None and earlier[3] == job.what.token  # of an attempt that seemed to fail
-        if not ours:
-            late = earlier is not None and earlier[0] == "expired"
-            job.result[i] = (_late if late else _duplicate)(rows[n][1])
+        if earlier is None:  # the user was forgotten a moment ago
+            job.result[i] = _UNKNOWN
+        elif earlier[3] != job.what.token:  # if it is ours: of an attempt that seemed to fail
+            job.result[i] = (_late if earlier[0] == "expired" else _duplicate)(rows[n][1])
 
 
 def _judge(one: Feedback, event: Event | None, may: Callable[[str], bool], now: float) -> tuple[Fed, list[int]]:
     if event is None or not may(event.model):
-        return Fed("unknown", "no list with this event_id"), []
+        return _UNKNOWN, []
     items = [item["id"] for item in json.loads(event.answer)["items"]]
     clicks = []
     clicked = one.clicked if isinstance(one.clicked, list) else [] if one.clicked is None else [one.clicked]

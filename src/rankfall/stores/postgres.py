@@ -83,6 +83,8 @@ def postgres_at(url: str) -> Dialect:
         connect=lambda: _Connection(url),
         schema=[*_SCHEMA, _ORDER],
         begin="BEGIN",
+        share="FOR KEY SHARE",
+        hold="FOR UPDATE",
         alone="SELECT pg_advisory_xact_lock(7226325663)",
         after="(j.xid, j.seq) > (?, ?)",
         final="j.xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint",

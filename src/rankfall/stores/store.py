@@ -51,6 +51,8 @@ class Dialect:
     connect: Callable[[], Connection]
     schema: Sequence[str]
     begin: str
+    share: str  # behind a SELECT: the rows stay until this transaction ends
+    hold: str  # behind a SELECT: nobody else may have the rows until this transaction ends
     alone: str  # makes the others that ask for it wait until this transaction ends
     after: str  # entries after a position (two parameters)
     final: str  # entries before which nothing can come to stand any more
@@ -109,12 +111,18 @@ class Transaction:
         self.run("UPDATE events SET active = 1, expires = ? WHERE id = ? AND active = 0", (expires, event_id))
 
     def add_answers(self, rows: Sequence[tuple[str, str, str, str, str, float, str]]) -> list[bool]:
-        """Append (kind, model, key, event id, body, at, token) for events; False where the event has its answer."""
+        """Append (kind, model, key, event id, body, at, token) for events.
+
+        False where the event has its answer, or is gone: whoever forgets its user meanwhile waits for this, or this
+        for them.
+        """
         sql = (
-            "INSERT INTO journal (kind, model, key, event_id, body, at, token) VALUES (?, ?, ?, ?, ?, ?, ?) "
+            "INSERT INTO journal (kind, model, key, event_id, body, at, token) "
+            f"SELECT ?, ?, ?, id, ?, ?, ? FROM events WHERE id = ? {self._dialect.share} "
             "ON CONFLICT (event_id) DO NOTHING RETURNING 1"
         )
-        return [bool(given) for given in self.run_many(sql, rows)]
+        given = [(kind, model, key, *rest, event) for kind, model, key, event, *rest in rows]
+        return [bool(stored) for stored in self.run_many(sql, given)]
 
     def answer_of(self, event_id: str) -> tuple[str, str, float, str] | None:
         """Kind, body, time and token of the answer to an event."""
@@ -175,6 +183,7 @@ class Transaction:
         Returns how many states and lists were removed, and from how many lists the name was taken.
         """
         states = removed = 0
+        self.run(f"SELECT 1 FROM events WHERE user_id = ? ORDER BY id {self._dialect.hold}", (user,))
         for model in own:
             held = self.run("SELECT 1 FROM journal WHERE model = ? AND key = ? LIMIT 1", (model, user))
             states += len(held)
