@@ -15,6 +15,7 @@ import polars as pl
 
 from rankfall.arrays import number, whole
 from rankfall.catalog import Catalog
+from rankfall.clicks import Fitted
 from rankfall.datasets import generate, on_sphere
 from rankfall.environment import (
     Cascade,
@@ -44,7 +45,22 @@ _CLICKS: Mapping[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
 }
 _FEW = 9
 """Up to so many lines can be told apart in one figure."""
-_USER = {"attraction", "generate", "clicks", "termination", "examination", "reward", "tradeoff", "drift", "sphere"}
+_OWN = 2_000
+"""Up to so many items without features are given one column each, so that linear policies can tell them apart."""
+_USER = {
+    "attraction",
+    "clicks",
+    "drift",
+    "examination",
+    "fitted",
+    "generate",
+    "reward",
+    "sphere",
+    "termination",
+    "tradeoff",
+}
+_COMPLETE: Mapping[str, set[str]] = {"fitted": {"reward"}}
+"""Words that say all of a user, and what may stand beside them."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +85,8 @@ class Case:
     good items and one of bad ones; or ``generate``: a made-up catalog, with ``attraction`` ``hybrid``, ``linear`` or
     ``coverage``; or ``sphere``: features on a sphere, whose attraction is linear), how clicks come about (``clicks``,
     with ``termination`` or ``examination``), what they earn (``reward``), and how it changes (``drift``: a list of
-    ``{from, ...}``, each with other words of a user).
+    ``{from, ...}``, each with other words of a user). ``fitted``, a file of ``rankfall fit --out``, says both what
+    attracts and how clicks come about.
     """
 
     label: str
@@ -83,21 +100,24 @@ class Case:
         if self.policy not in POLICIES:
             raise ProblemError(f"no policy {self.policy!r}; choose from {', '.join(POLICIES)}")
         whole("k", self.k, ProblemError, low=1)
-        unknown = set(self.user) - _USER
-        if unknown:
-            raise ProblemError(f"a user has no {sorted(unknown)[0]!r}; it has {', '.join(sorted(_USER))}")
+        for words in (self.user, *(change for _, change in self._changes())):
+            _check_words(words)
+
+    def _changes(self) -> list[tuple[int, dict[str, Any]]]:
+        """From which step on the user is another one, and all words of that one."""
+        rest = _without(self.user, "drift")
+        return [
+            (whole("from", change.get("from"), ProblemError, low=1), {**rest, **_without(change, "from")})
+            for change in self.user.get("drift", [])
+        ]
 
     def world(self) -> tuple[Catalog, Environment]:
         """What the policy knows of the items, and who looks at them."""
-        catalog, user = _user(self.user)
-        changes = [
-            (whole("from", change["from"], ProblemError, low=1), change) for change in self.user.get("drift", [])
-        ]
+        catalog, user = _user(self.user, self.k)
+        changes = self._changes()
         if not changes:
             return catalog, user
-        rest = {name: value for name, value in self.user.items() if name != "drift"}
-        later = [(start, _user({**rest, **_without(change, "from")})[1]) for start, change in changes]
-        return catalog, Drifting([(0, user), *later])
+        return catalog, Drifting([(0, user), *((start, _user(words, self.k)[1]) for start, words in changes)])
 
     def make(self, catalog: Catalog, steps: int) -> Policy:
         """The policy, with its settings."""
@@ -130,18 +150,21 @@ class FieldStudy:
             raise ProblemError(f"a study needs cases with labels of their own, got {labels}")
 
     @classmethod
-    def from_toml(cls, text: str) -> FieldStudy:
-        """The study in a text. ``policies`` and one ``[user]`` stand for a case for each policy."""
+    def from_toml(cls, text: str, folder: Path = Path()) -> FieldStudy:
+        """The study in a text. ``policies`` and one ``[user]`` stand for a case for each policy.
+
+        Files it names are looked for in ``folder``.
+        """
         try:
             content = tomllib.loads(text)
         except tomllib.TOMLDecodeError as problem:
             raise ProblemError(f"not TOML: {problem}") from problem
         shared: dict[str, Any] = {name: content.pop(name) for name in ("user", "k") if name in content}
-        cases = [_case({**shared, **case}) for case in content.pop("case", [])]
+        cases = [_case({**shared, **case}, folder) for case in content.pop("case", [])]
         settings = content.pop("settings", {})
         names = content.pop("policies", [])
         cases += [
-            _case({**shared, "label": policy, "policy": policy, "settings": settings.get(policy, {})})
+            _case({**shared, "label": policy, "policy": policy, "settings": settings.get(policy, {})}, folder)
             for policy in (list(POLICIES) if names == "all" else names)
         ]
         unknown = set(content) - {"name", "steps", "runs", "seed", "source", "note"}
@@ -156,7 +179,7 @@ class FieldStudy:
     def read(cls, path: Path) -> FieldStudy:
         """The study in a file."""
         try:
-            return cls.from_toml(path.read_text(encoding="utf-8"))
+            return cls.from_toml(path.read_text(encoding="utf-8"), path.parent)
         except (OSError, UnicodeDecodeError) as problem:
             raise FileError(f"cannot read {path}: {problem}") from None
         except ProblemError as problem:
@@ -289,9 +312,11 @@ def markdown(study: FieldStudy, table: pl.DataFrame) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _case(values: Mapping[str, Any]) -> Case:
+def _case(values: Mapping[str, Any], folder: Path) -> Case:
     values = dict(values)
     published = values.pop("published", None)
+    if isinstance(values.get("user"), Mapping):
+        values["user"] = _found(values["user"], folder)
     try:
         return Case(**values, published=None if published is None else Published(**published))
     except TypeError as problem:
@@ -302,7 +327,39 @@ def _without(values: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in values.items() if key != name}
 
 
-def _user(words: Mapping[str, Any]) -> tuple[Catalog, User]:
+def _found(words: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The words of a user, and of those it becomes, with files where they are."""
+    found = dict(words)
+    if isinstance(found.get("fitted"), str):
+        found["fitted"] = str(folder / found["fitted"])
+    if "drift" in found:
+        found["drift"] = [_found(change, folder) for change in found["drift"]]
+    return found
+
+
+def _check_words(words: Mapping[str, Any]) -> None:
+    unknown = set(words) - _USER
+    if unknown:
+        raise ProblemError(f"a user has no {sorted(unknown)[0]!r}; it has {', '.join(sorted(_USER))}")
+    for word, others in _COMPLETE.items():
+        beside = set(words) - {word, "drift"} - others
+        if word in words and beside:
+            raise ProblemError(f"a user with {word!r} is complete; leave {sorted(beside)[0]!r} away")
+
+
+def _plain(n_items: int) -> Catalog:
+    """Items with no features to know them by: each is its own."""
+    return Catalog(relevance=np.eye(n_items, n_items if n_items <= _OWN else 0))
+
+
+def _user(words: Mapping[str, Any], k: int) -> tuple[Catalog, Environment]:
+    if "fitted" in words:
+        if not isinstance(words["fitted"], str):
+            raise ProblemError(f"fitted must be the path of a file, got {words['fitted']!r}")
+        fitted = Fitted.read_parquet(words["fitted"])
+        if k > fitted.positions:
+            raise ProblemError(f"k is {k}, and {words['fitted']} was fitted on lists of up to {fitted.positions} items")
+        return _plain(len(fitted.items)), fitted.user(k, words.get("reward"))
     name = words.get("clicks", "cascade")
     if name not in _CLICKS:
         raise ProblemError(f"clicks is {name!r}; choose from {', '.join(_CLICKS)}")
@@ -330,5 +387,4 @@ def _user(words: Mapping[str, Any]) -> tuple[Catalog, User]:
             raise ProblemError(f"attraction needs best, good, rest and bad, or numbers; {problem} is missing") from None
         attraction = [*good, *bad]
     alpha = np.asarray(attraction, dtype=float)
-    catalog = Catalog(relevance=np.eye(len(alpha)))  # no features to know items by: each is its own
-    return catalog, User(Table(alpha), clicks, reward=words.get("reward"))
+    return _plain(len(alpha)), User(Table(alpha), clicks, reward=words.get("reward"))
