@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from rankfall.cli import app
 from rankfall.clicks import Fitted, draw_log
-from rankfall.environment import Drifting, PositionBased, Table, User
+from rankfall.environment import Drifting, Intents, PositionBased, Table, User, restaurant
 from rankfall.errors import FileError, ProblemError
 from rankfall.policies import LINEAR, POLICIES, check_policy
 from rankfall.simulation import simulate
@@ -126,6 +126,48 @@ def test_the_command_runs_studies_of_both_kinds(tmp_path: Path) -> None:
     assert not (tmp_path / "dry").exists()
     with pytest.raises(FileError, match="cannot read"):
         FieldStudy.read(tmp_path / "none.toml")
+
+
+INTENTS = """
+name = "Many intents"
+steps = 200
+runs = 3
+k = 2
+policies = ["RankedUCB1"]
+
+[user]
+intents = { users = 8, documents = 6, alpha = 2.0, relevant = 0.9, other = 0.05, seed = [4, 7] }
+"""
+
+
+def test_users_with_intents_and_another_population_in_each_run() -> None:
+    study = FieldStudy.from_toml(INTENTS)
+    runs, table = results(study), compared(study, results(study))
+    for r, seed in enumerate([4, 7, 4]):
+        catalog, user = study.cases[0].world(r)
+        expected = restaurant(8, 6, 2.0, relevant=0.9, other=0.05, seed=seed)
+        assert isinstance(user, Intents)
+        assert (user.wanted == expected.wanted).all()
+        assert (len(catalog), user.relevant, user.other) == (6, 0.9, 0.05)
+        assert runs.filter(pl.col("run") == r)["best"].unique().to_list() == [user.reward(user.best(2))]
+    last = runs.filter(pl.col("step").is_in([180, 200])).sort("run", "step")
+    lost = last["regret"].to_numpy().reshape(3, 2) @ [-1.0, 1.0]
+    assert table["late"].item() == pytest.approx(np.mean(1 - lost / 20 / last["best"].to_numpy()[::2]))
+    assert f"| {table['late'].item():.1%} |" in markdown(study, table)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("users = 8", "people = 8", "intents makes no sense: .*people"),
+        ("users = 8", "users = 0", "users must be a whole number from 1 on, got 0"),
+        ("[4, 7]", "[]", "seed of intents is an empty list"),
+        ("[user]", '[user]\nclicks = "cascade"', "a user with 'intents' is complete; leave 'clicks' away"),
+    ],
+)
+def test_intents_that_make_no_sense_are_refused(old: str, new: str, said: str) -> None:
+    with pytest.raises(ProblemError, match=said):
+        FieldStudy.from_toml(INTENTS.replace(old, new)).cases[0].world()
 
 
 FITTED = """

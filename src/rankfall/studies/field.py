@@ -29,6 +29,7 @@ from rankfall.environment import (
     PositionBased,
     Table,
     User,
+    restaurant,
 )
 from rankfall.errors import FileError, ProblemError, RankfallError
 from rankfall.files import replacing
@@ -54,13 +55,15 @@ _USER = {
     "examination",
     "fitted",
     "generate",
+    "intents",
     "reward",
     "sphere",
     "termination",
     "tradeoff",
 }
-_COMPLETE: Mapping[str, set[str]] = {"fitted": {"reward"}}
+_COMPLETE: Mapping[str, set[str]] = {"fitted": {"reward"}, "intents": set()}
 """Words that say all of a user, and what may stand beside them."""
+_MADE_UP: Mapping[str, Callable[..., Any]] = {"generate": generate, "intents": restaurant, "sphere": on_sphere}
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,9 @@ class Case:
     ``coverage``; or ``sphere``: features on a sphere, whose attraction is linear), how clicks come about (``clicks``,
     with ``termination`` or ``examination``), what they earn (``reward``), and how it changes (``drift``: a list of
     ``{from, ...}``, each with other words of a user). ``fitted``, a file of ``rankfall fit --out``, says both what
-    attracts and how clicks come about.
+    attracts and how clicks come about, and so does ``intents``: :func:`rankfall.environment.restaurant`.
+
+    Where something is made up from a ``seed``, that may be a list: run r takes the r-th, and after the last the first.
     """
 
     label: str
@@ -111,13 +116,13 @@ class Case:
             for change in self.user.get("drift", [])
         ]
 
-    def world(self) -> tuple[Catalog, Environment]:
-        """What the policy knows of the items, and who looks at them."""
-        catalog, user = _user(self.user, self.k)
+    def world(self, run: int = 0) -> tuple[Catalog, Environment]:
+        """What the policy knows of the items in this run, and who looks at them."""
+        catalog, user = _user(self.user, self.k, run)
         changes = self._changes()
         if not changes:
             return catalog, user
-        return catalog, Drifting([(0, user), *((start, _user(words, self.k)[1]) for start, words in changes)])
+        return catalog, Drifting([(0, user), *((start, _user(words, self.k, run)[1]) for start, words in changes)])
 
     def make(self, catalog: Catalog, steps: int) -> Policy:
         """The policy, with its settings."""
@@ -213,7 +218,7 @@ def run_field(study: FieldStudy, *, workers: int | None = None) -> Iterator[tupl
 
 def _run(study: FieldStudy, c: int, r: int) -> Run:
     case = study.cases[c]
-    catalog, user = case.world()
+    catalog, user = case.world(r)
     seed = np.random.SeedSequence(study.seed, spawn_key=(0, r))
     try:
         return simulate(case.make(catalog, study.steps), user, study.steps, case.k, seed, _marks(study.steps))
@@ -238,7 +243,10 @@ def frame_of(study: FieldStudy, results: Mapping[tuple[int, int], Run]) -> pl.Da
 
 
 def compared(study: FieldStudy, runs: pl.DataFrame) -> pl.DataFrame:
-    """For each case: regret and click rate at the end, the slope of regret, and the published figure beside ours."""
+    """For each case: regret and click rate at the end, the slope of regret, and the published figure beside ours.
+
+    ``late`` is what lists of the last tenth of steps earn, as a share of the best list.
+    """
     last = summary(runs.filter(pl.col("step") == study.steps), by=("case", "step"))
     rows = []
     for case in study.cases:
@@ -254,6 +262,7 @@ def compared(study: FieldStudy, runs: pl.DataFrame) -> pl.DataFrame:
                 "regret": end["regret"],
                 "regret_error": end["regret_error"],
                 "click_rate": float((finals["clicks"] / study.steps).mean()),  # type: ignore[arg-type]
+                "late": _late(own, study.steps),
                 "slope": _slope(own, study.steps),
                 "published": None if published is None else published.value,
                 "published_error": None if published is None else published.error,
@@ -261,6 +270,15 @@ def compared(study: FieldStudy, runs: pl.DataFrame) -> pl.DataFrame:
             }
         )
     return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _late(runs: pl.DataFrame, steps: int) -> float | None:
+    """What the last tenth of lists earns, as a share of the best list; the mean over runs."""
+    late = runs.filter(pl.col("step") >= 0.9 * steps).sort("step")
+    pace = (pl.col("regret").last() - pl.col("regret").first()) / (pl.col("step").last() - pl.col("step").first())
+    shares = late.group_by("run").agg((1.0 - pace / pl.col("best").first()).alias("share"))["share"]
+    share = shares.filter(shares.is_finite()).mean()
+    return None if share is None else float(share)  # type: ignore[arg-type]
 
 
 def _slope(runs: pl.DataFrame, steps: int) -> float | None:
@@ -295,12 +313,20 @@ def markdown(study: FieldStudy, table: pl.DataFrame) -> str:
     lines += [text for text in (study.source, study.note) if text]
     lines += ["", f"{study.runs} runs of {study.steps:,} steps.", ""]
     with_published = table["published"].is_not_null().any()
-    heads = ["case", "regret", "lists clicked", "slope", *(["published", "difference"] if with_published else [])]
+    heads = [
+        "case",
+        "regret",
+        "lists clicked",
+        "of the best, at the end",
+        "slope",
+        *(["published", "difference"] if with_published else []),
+    ]
     lines += ["| " + " | ".join(heads) + " |", "|---" + "|---:" * (len(heads) - 1) + "|"]
     for row in table.iter_rows(named=True):
         error = "" if row["regret_error"] is None else f" ± {row['regret_error']:,.1f}"
         slope = "" if row["slope"] is None else f"{row['slope']:.2f}"
-        cells = [row["case"], f"{row['regret']:,.1f}{error}", f"{row['click_rate']:.1%}", slope]
+        late = "" if row["late"] is None else f"{row['late']:.1%}"
+        cells = [row["case"], f"{row['regret']:,.1f}{error}", f"{row['click_rate']:.1%}", late, slope]
         if with_published:
             known = row["published"] is not None
             published_error = f" ± {row['published_error']:,.1f}" if row["published_error"] is not None else ""
@@ -352,7 +378,23 @@ def _plain(n_items: int) -> Catalog:
     return Catalog(relevance=np.eye(n_items, n_items if n_items <= _OWN else 0))
 
 
-def _user(words: Mapping[str, Any], k: int) -> tuple[Catalog, Environment]:
+def _made_up(word: str, values: Mapping[str, Any], run: int) -> Any:
+    """What a word for something made up stands for in this run."""
+    seed = values.get("seed", 0)
+    if isinstance(seed, list):
+        if not seed:
+            raise ProblemError(f"seed of {word} is an empty list; expected whole numbers")
+        seed = seed[run % len(seed)]
+    try:
+        return _MADE_UP[word](**{**values, "seed": seed})
+    except TypeError as problem:
+        raise ProblemError(f"{word} makes no sense: {problem}") from None
+
+
+def _user(words: Mapping[str, Any], k: int, run: int) -> tuple[Catalog, Environment]:
+    if "intents" in words:
+        users = _made_up("intents", words["intents"], run)
+        return _plain(users.n_items), users
     if "fitted" in words:
         if not isinstance(words["fitted"], str):
             raise ProblemError(f"fitted must be the path of a file, got {words['fitted']!r}")
@@ -367,7 +409,7 @@ def _user(words: Mapping[str, Any], k: int) -> tuple[Catalog, Environment]:
     clicks = make(*(words[need] for need in needs if need in words))
     attraction = words.get("attraction", "hybrid")
     if "generate" in words:
-        world = generate(**words["generate"])
+        world = _made_up("generate", words["generate"], run)
         x, z, theta, beta = world.catalog.coverage, world.catalog.relevance, world.theta[0], world.beta[0]
         kinds: dict[str, Callable[[], Any]] = {
             "hybrid": lambda: Hybrid(x, z, theta, beta, words.get("tradeoff", 0.5)),
@@ -378,7 +420,7 @@ def _user(words: Mapping[str, Any], k: int) -> tuple[Catalog, Environment]:
             raise ProblemError(f"attraction of a generated user is {attraction!r}; choose from {', '.join(kinds)}")
         return world.catalog, User(kinds[attraction](), clicks, reward=words.get("reward"))
     if "sphere" in words:
-        world = on_sphere(**words["sphere"])
+        world = _made_up("sphere", words["sphere"], run)
         return world.catalog, User(Linear(world.catalog.relevance, world.beta[0]), clicks, reward=words.get("reward"))
     if isinstance(attraction, Mapping):
         try:
