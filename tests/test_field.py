@@ -73,6 +73,7 @@ def test_users_that_drift_and_users_with_features() -> None:
         SMALL.replace("[[case]]", "drift = [{ from = 200, attraction = [0.1, 0.1, 0.1, 0.1, 0.6, 0.6] }]\n[[case]]", 1)
     )
     assert isinstance(drifting.cases[0].world()[1], Drifting)
+    assert compared(drifting, results(drifting))["late"].to_list() == [None, None]
     for attraction in ("hybrid", "linear", "coverage"):
         text = f"""
         name = "x"

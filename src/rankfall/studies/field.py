@@ -245,7 +245,7 @@ def frame_of(study: FieldStudy, results: Mapping[tuple[int, int], Run]) -> pl.Da
 def compared(study: FieldStudy, runs: pl.DataFrame) -> pl.DataFrame:
     """For each case: regret and click rate at the end, the slope of regret, and the published figure beside ours.
 
-    ``late`` is what lists of the last tenth of steps earn, as a share of the best list.
+    ``late`` is what lists of the last tenth of steps earn, as a share of the best list; for users who stay the same.
     """
     last = summary(runs.filter(pl.col("step") == study.steps), by=("case", "step"))
     rows = []
@@ -262,7 +262,7 @@ def compared(study: FieldStudy, runs: pl.DataFrame) -> pl.DataFrame:
                 "regret": end["regret"],
                 "regret_error": end["regret_error"],
                 "click_rate": float((finals["clicks"] / study.steps).mean()),  # type: ignore[arg-type]
-                "late": _late(own, study.steps),
+                "late": None if "drift" in case.user else _late(own, study.steps),
                 "slope": _slope(own, study.steps),
                 "published": None if published is None else published.value,
                 "published_error": None if published is None else published.error,
@@ -276,7 +276,9 @@ def _late(runs: pl.DataFrame, steps: int) -> float | None:
     """What the last tenth of lists earns, as a share of the best list; the mean over runs."""
     late = runs.filter(pl.col("step") >= 0.9 * steps).sort("step")
     pace = (pl.col("regret").last() - pl.col("regret").first()) / (pl.col("step").last() - pl.col("step").first())
-    shares = late.group_by("run").agg((1.0 - pace / pl.col("best").first()).alias("share"))["share"]
+    shares = late.group_by("run", maintain_order=True).agg((1.0 - pace / pl.col("best").first()).alias("share"))[
+        "share"
+    ]
     share = shares.filter(shares.is_finite()).mean()
     return None if share is None else float(share)  # type: ignore[arg-type]
 
