@@ -1,13 +1,18 @@
 """Click models from logs: logs of known users give them back, and bad logs are told so."""
 
 import itertools
+import json
 import math
+import tempfile
+from datetime import date
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rankfall import (
     Cascade,
@@ -23,7 +28,7 @@ from rankfall import (
     fit_position_based,
 )
 from rankfall.cli import app
-from rankfall.clicks import FITS, draw_log, read_log
+from rankfall.clicks import FITS, Fitted, draw_log, read_log
 from rankfall.kernels import clicklogs
 
 ALPHA = np.array([0.5, 0.05, 0.3, 0.15, 0.4, 0.1, 0.25, 0.2])
@@ -231,6 +236,125 @@ def test_the_fitted_user_is_much_like_the_true_one(name):
         fitted.user(5)
 
 
+# --- files --------------------------------------------------------------------------------------------------------
+
+CHANCE = st.floats(0, 1)
+IDS = [
+    (pl.Int64, st.integers(-(2**63), 2**63 - 1)),
+    (pl.UInt8, st.integers(0, 255)),
+    (pl.String, st.text(st.characters(exclude_categories=["Cs"]), max_size=5)),
+    (pl.Date, st.dates(date(1900, 1, 1))),
+    (pl.Boolean, st.booleans()),
+]
+
+
+@st.composite
+def models(draw):
+    dtype, ids = draw(st.sampled_from(IDS))
+    items = draw(st.lists(ids, min_size=1, max_size=6, unique=True))
+    positions = draw(st.integers(1, 5))
+    numbers = {
+        name: np.array(draw(st.lists(values, min_size=n, max_size=n)))
+        for name, values, n in (
+            ("attraction", CHANCE, len(items)),
+            ("views", st.floats(0, 1e300), len(items)),
+            ("examination", CHANCE, positions),
+            ("termination", CHANCE, positions),
+        )
+    }
+    return Fitted(
+        draw(st.sampled_from(list(FITS))),
+        pl.Series("item", items, dtype=dtype),
+        **numbers,
+        log_likelihood=draw(st.floats(-1e300, 0)),
+        lists=draw(st.integers(1, 2**62)),
+        iterations=draw(st.integers(0, 10_000)),
+        converged=draw(st.booleans()),
+        ignored=draw(st.integers(0, 2**40)),
+    )
+
+
+def check_same(one, other):
+    assert one.items.dtype == other.items.dtype
+    assert one.items.equals(other.items, check_names=True)
+    for name in ("attraction", "views", "examination", "termination"):
+        assert getattr(one, name).tobytes() == getattr(other, name).tobytes(), name
+    for name in ("model", "log_likelihood", "lists", "iterations", "converged", "ignored"):
+        assert repr(getattr(one, name)) == repr(getattr(other, name)), name
+
+
+@settings(max_examples=60, deadline=None)
+@given(model=models())
+def test_a_model_comes_back_from_its_file_bit_for_bit(model):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.parquet"
+        model.write_parquet(path)
+        check_same(Fitted.read_parquet(path), model)
+        assert pl.read_parquet(path).equals(model.frame())
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_a_fit_comes_back_and_is_the_same_user(name, tmp_path):
+    fitted = FITS[name](log_of(name, 500))
+    fitted.write_parquet(tmp_path / "model.parquet")
+    again = Fitted.read_parquet(str(tmp_path / "model.parquet"))
+    check_same(again, fitted)
+    assert again.perplexity(log_of(name, 100, seed=1)).overall == fitted.perplexity(log_of(name, 100, seed=1)).overall
+    assert again.user(3).reward([4, 0, 2]) == fitted.user(3).reward([4, 0, 2])
+
+
+def rewritten(path, table=None, **changes):
+    """The same file with another table, or other words in its metadata; those that are None are left out."""
+    said = json.loads(pl.read_parquet_metadata(path)["rankfall.fitted"]) | changes
+    metadata = {"rankfall.fitted": json.dumps({name: value for name, value in said.items() if value is not None})}
+    (pl.read_parquet(path) if table is None else table).write_parquet(path, metadata=metadata)
+
+
+def test_files_that_are_no_model_are_refused_in_words(tmp_path):
+    path = tmp_path / "model.parquet"
+
+    def refused(said):
+        with pytest.raises(FileError) as caught:
+            Fitted.read_parquet(path)
+        assert str(path) in str(caught.value)
+        assert said in str(caught.value)
+
+    refused("does not exist")
+    path.mkdir()
+    refused("is not a readable Parquet file")
+    path.rmdir()
+    path.write_text("no")
+    refused("is not a readable Parquet file")
+    log_of("cascade", 10).write_parquet(path)
+    refused("columns list, position, item, click, and holds no fitted click model; make one from a log with: rankfall")
+    fitted = fit_position_based(log_of("position_based", 200))
+    table = fitted.frame()
+    for change, said in (
+        ({"format": 2}, "its format is 2, expected 1"),
+        ({"model": "guess"}, "its model is 'guess', expected one of cascade"),
+        ({"lists": None}, "'lists'"),
+        ({"lists": -3}, "lists must be a whole number from 0 on, got -3"),
+        ({"converged": "yes"}, "converged is 'yes'"),
+        ({"termination": [0.0]}, "examination and termination are not of the same positions"),
+        ({"log_likelihood": "low"}, "log_likelihood must be a number"),
+        ({"table": table.drop("value")}, "value"),
+        ({"table": table[1:]}, "examination does not go from the top down without a gap"),
+        ({"table": table.filter(pl.col("item").is_null())}, "it does not have each item once"),
+        ({"table": pl.concat([table, table[-1:]])}, "it does not have each item once"),
+        ({"table": table.with_columns(pl.lit(np.nan).alias("value"))}, "holds nan at [0]"),
+    ):
+        fitted.write_parquet(path)
+        rewritten(path, **change)
+        refused(said)
+        refused("fit it again")
+    fitted.write_parquet(path)
+    whole = path.read_bytes()
+    for cut in range(0, len(whole), 97):
+        path.write_bytes(whole[:cut] + bytes(len(whole) - cut))
+        with pytest.raises(FileError):
+            Fitted.read_parquet(path)
+
+
 # --- logs ---------------------------------------------------------------------------------------------------------
 
 
@@ -331,6 +455,7 @@ def test_the_command_says_how_well_it_fits_and_writes_the_parameters(name, tmp_p
     attraction = written.filter(pl.col("parameter") == "attraction")
     assert attraction["item"].to_list() == list(range(8))
     assert attraction["value"].to_numpy() == pytest.approx(fitted.attraction)
+    check_same(Fitted.read_parquet(out), fitted)
     by_position = written.filter(pl.col("position").is_not_null())
     assert by_position.height == (0 if name == "cascade" else 4)
 

@@ -8,7 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from rankfall.cli import app
-from rankfall.environment import Drifting
+from rankfall.clicks import Fitted, draw_log
+from rankfall.environment import Drifting, Intents, PositionBased, Table, User, restaurant
 from rankfall.errors import FileError, ProblemError
 from rankfall.policies import LINEAR, POLICIES, check_policy
 from rankfall.simulation import simulate
@@ -72,6 +73,7 @@ def test_users_that_drift_and_users_with_features() -> None:
         SMALL.replace("[[case]]", "drift = [{ from = 200, attraction = [0.1, 0.1, 0.1, 0.1, 0.6, 0.6] }]\n[[case]]", 1)
     )
     assert isinstance(drifting.cases[0].world()[1], Drifting)
+    assert compared(drifting, results(drifting))["late"].to_list() == [None, None]
     for attraction in ("hybrid", "linear", "coverage"):
         text = f"""
         name = "x"
@@ -125,6 +127,130 @@ def test_the_command_runs_studies_of_both_kinds(tmp_path: Path) -> None:
     assert not (tmp_path / "dry").exists()
     with pytest.raises(FileError, match="cannot read"):
         FieldStudy.read(tmp_path / "none.toml")
+
+
+INTENTS = """
+name = "Many intents"
+steps = 200
+runs = 3
+k = 2
+policies = ["RankedUCB1"]
+
+[user]
+intents = { users = 8, documents = 6, alpha = 2.0, relevant = 0.9, other = 0.05, seed = [4, 7] }
+"""
+
+
+def test_users_with_intents_and_another_population_in_each_run() -> None:
+    study = FieldStudy.from_toml(INTENTS)
+    runs, table = results(study), compared(study, results(study))
+    for r, seed in enumerate([4, 7, 4]):
+        catalog, user = study.cases[0].world(r)
+        expected = restaurant(8, 6, 2.0, relevant=0.9, other=0.05, seed=seed)
+        assert isinstance(user, Intents)
+        assert (user.wanted == expected.wanted).all()
+        assert (len(catalog), user.relevant, user.other) == (6, 0.9, 0.05)
+        assert runs.filter(pl.col("run") == r)["best"].unique().to_list() == [user.reward(user.best(2))]
+    last = runs.filter(pl.col("step").is_in([180, 200])).sort("run", "step")
+    lost = last["regret"].to_numpy().reshape(3, 2) @ [-1.0, 1.0]
+    assert table["late"].item() == pytest.approx(np.mean(1 - lost / 20 / last["best"].to_numpy()[::2]))
+    assert f"| {table['late'].item():.1%} |" in markdown(study, table)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("users = 8", "people = 8", "intents makes no sense: .*people"),
+        ("users = 8", "users = 0", "users must be a whole number from 1 on, got 0"),
+        ("[4, 7]", "[]", "seed of intents is an empty list"),
+        ("[user]", '[user]\nclicks = "cascade"', "a user with 'intents' is complete; leave 'clicks' away"),
+    ],
+)
+def test_intents_that_make_no_sense_are_refused(old: str, new: str, said: str) -> None:
+    with pytest.raises(ProblemError, match=said):
+        FieldStudy.from_toml(INTENTS.replace(old, new)).cases[0].world()
+
+
+FITTED = """
+name = "Which policy suits my users?"
+steps = 300
+runs = 2
+k = 3
+policies = ["CascadeKLUCB", "CascadeLinUCB", "TopRank"]
+
+[user]
+fitted = "fits/model.parquet"
+reward = "any"
+"""
+
+
+def test_policies_on_a_user_fitted_from_a_log(tmp_path: Path) -> None:
+    """From a log through two commands to a table, with the user that the fit found."""
+    true = User(Table([0.6, 0.1, 0.3, 0.2, 0.5]), PositionBased([1.0, 0.6, 0.3]))
+    shown = np.random.default_rng(0).permuted(np.tile(np.arange(5), (3000, 1)), axis=1)[:, :3]
+    log = draw_log(true, shown).with_columns(pl.col("item").replace_strict(range(5), list("abcde")))
+    log.write_parquet(tmp_path / "clicks.parquet")
+    (tmp_path / "fits").mkdir()
+    study, model = tmp_path / "study.toml", tmp_path / "fits" / "model.parquet"
+    study.write_text(FITTED)
+
+    def run(*words: object) -> str:
+        done = CliRunner().invoke(app, [str(word) for word in words])
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    run("fit", tmp_path / "clicks.parquet", "--model", "position_based", "--out", model)
+    out = tmp_path / "out"
+    run("run", study, "--out", out, "--workers", 1)
+    catalog, user = FieldStudy.read(study).cases[0].world()
+    fitted = Fitted.read_parquet(model)
+    assert isinstance(user, User)
+    assert len(catalog) == user.n_items == 5
+    assert user.rewarded == "any"
+    assert user.best(3).tolist() == true.best(3).tolist() == [0, 4, 2]
+    assert user.reward([0, 4, 2]) == fitted.user(3, "any").reward([0, 4, 2])
+    runs = pl.read_parquet(out / "runs.parquet")
+    assert runs["best"].unique().to_list() == [user.reward([0, 4, 2])]
+    assert "| TopRank |" in (out / "table.md").read_text()
+
+
+def test_what_makes_no_sense_of_a_fitted_user_is_refused(tmp_path: Path) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text(FITTED)
+    with pytest.raises(FileError, match=r"fits/model\.parquet does not exist"):
+        FieldStudy.read(study).cases[0].world()
+    with pytest.raises(ProblemError, match="a user with 'fitted' is complete; leave 'clicks' away"):
+        FieldStudy.from_toml(FITTED + 'clicks = "cascade"')
+    with pytest.raises(ProblemError, match="a user has no 'mood'"):
+        FieldStudy.from_toml(FITTED + "drift = [{ from = 10, mood = 1 }]")
+    with pytest.raises(ProblemError, match="from must be a whole number from 1 on, got None"):
+        FieldStudy.from_toml(FITTED + 'drift = [{ fitted = "other.parquet" }]')
+    with pytest.raises(ProblemError, match="fitted must be the path of a file, got 3"):
+        FieldStudy.from_toml(FITTED.replace('"fits/model.parquet"', "3")).cases[0].world()
+    (tmp_path / "fits").mkdir()
+    ones = np.ones(2)
+    few = Fitted("cascade", pl.Series("item", [7, 8, 9]), np.full(3, 0.5), ones, ones, np.ones(3), -1.0, 10)
+    few.write_parquet(tmp_path / "fits" / "model.parquet")
+    with pytest.raises(ProblemError, match=r"k is 3, and .*model\.parquet was fitted on lists of up to 2 items"):
+        FieldStudy.read(study).cases[0].world()
+
+
+def test_a_fitted_user_may_become_another(tmp_path: Path) -> None:
+    for name, alpha in (("one", [0.1, 0.5, 0.3]), ("other", [0.5, 0.1, 0.3])):
+        ones = np.ones(2)
+        fitted = Fitted("cascade", pl.Series("item", [7, 8, 9]), np.array(alpha), ones, ones, np.ones(3), -1.0, 10)
+        fitted.write_parquet(tmp_path / f"{name}.parquet")
+    text = FITTED.replace("k = 3", "k = 2").replace("fits/model", "one")
+    text += 'drift = [{ from = 100, fitted = "other.parquet" }]'
+    _, user = FieldStudy.from_toml(text, tmp_path).cases[0].world()
+    assert isinstance(user, Drifting)
+    assert (user.at(99).best(1).tolist(), user.at(100).best(1).tolist()) == ([1], [0])
+
+
+def test_many_items_need_no_column_each() -> None:
+    text = SMALL.replace("rest = 4", "rest = 30_000")
+    catalog, user = FieldStudy.from_toml(text).cases[0].world()
+    assert (len(catalog), catalog.n_features, user.n_items) == (30_002, 0, 30_002)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

@@ -8,6 +8,7 @@ import pytest
 
 from engines import FakeClock, arrays, make_model, open_engine
 from rankfall import CascadeHybrid, CascadeUser, Catalog, ProblemError, RankError, Recipe, check_policy, generate, load
+from rankfall.environment import Drifting
 from rankfall.kernels import greedy, thompson
 from rankfall.kernels.groups import groups_of
 from rankfall.kernels.items import items_of
@@ -84,6 +85,38 @@ def test_compiled_loop_equals_general_loop_equals_every_item_scored(
         assert run.covered.tobytes() == runs[0].covered.tobytes()
         assert policy.weights.tobytes() == fast.weights.tobytes()
         assert policy.covariance.tobytes() == fast.covariance.tobytes()
+
+
+@pytest.mark.parametrize(
+    "name", ["CascadeHybrid", "CascadeLinUCB", "CascadeLinUCBFull", "CascadeLSB", "CascadeLSBFull"]
+)
+@pytest.mark.parametrize("feedback", ["cascade", "all"])
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
+def test_epsilon_is_the_same_in_every_loop(name: str, feedback: str, epsilon: float) -> None:
+    recipe = replace(LINEAR[name], name=f"{name} by chance", exploration="epsilon")
+    fast, plain, general = (recipe(CATALOG, feedback=feedback, epsilon=epsilon) for _ in range(3))
+    plain.pruning = False
+    runs = [
+        simulate(policy, user(kind), 150, 7, seed=5)
+        for policy, kind in ((fast, CascadeUser), (plain, CascadeUser), (general, Stepwise))
+    ]
+    for run, policy in zip(runs[1:], (plain, general), strict=True):
+        for what in ("regret", "clicks", "touched", "covered"):
+            assert getattr(run, what).tobytes() == getattr(runs[0], what).tobytes()
+        for what, array in policy.model.arrays().items():
+            assert array.tobytes() == fast.model.arrays()[what].tobytes()
+    assert fast.scored == general.scored
+
+
+def test_epsilon_draws_the_same_lists_from_users_who_change() -> None:
+    """The compiled loop goes on with the stream where it was when the user became another."""
+    policies = [LINEAR["CascadeHybridEpsilon"](CATALOG, epsilon=0.4) for _ in range(2)]
+    runs = [
+        simulate(policy, Drifting([(0, user(kind)), (37, user(kind, 0.9))]), 200, 5, seed=3, checkpoints=marks)
+        for policy, kind, marks in zip(policies, (CascadeUser, Stepwise), ([200], range(1, 201)), strict=True)
+    ]
+    assert runs[0].regret[-1] == runs[1].regret[-1]
+    assert policies[0].weights.tobytes() == policies[1].weights.tobytes()
 
 
 @pytest.mark.parametrize("name", ["LSBGreedy", "CascadeHybridGreedy", "CascadeHybridEpsilon"])

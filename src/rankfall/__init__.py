@@ -20,11 +20,13 @@ if TYPE_CHECKING:
         Drifting,
         Environment,
         Hybrid,
+        Intents,
         Linear,
         PositionBased,
         Table,
         User,
         check_environment,
+        restaurant,
         theorem_bound,
     )
     from rankfall.errors import (
@@ -73,11 +75,13 @@ _HOME = {
         "Drifting",
         "Environment",
         "Hybrid",
+        "Intents",
         "Linear",
         "PositionBased",
         "Table",
         "User",
         "check_environment",
+        "restaurant",
         "theorem_bound",
     ],
     "errors": [

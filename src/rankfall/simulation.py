@@ -105,8 +105,7 @@ def _play(policy: Policy, user: Environment, k: int, best: float, rng: np.random
     if type(policy) is LinearPolicy and policy.forgetting is None and type(user) is CascadeUser:
         if policy.recipe.exploration == "thompson":
             return _drawing(policy, user, best, rng)
-        if not policy.recipe.randomised:
-            return _compiled(policy, user, k, best)
+        return _compiled(policy, user, k, best, rng)
     if type(user) is CascadeUser:
         user = User(Hybrid.of_user(user), Cascade())
     if type(user) is User:
@@ -188,12 +187,22 @@ class _Changing:
         self.earnable += self._best * len(coins)
 
 
-def _compiled(policy: LinearPolicy, user: CascadeUser, k: int, best: float) -> Play:
-    """The same interaction as one compiled loop, to the bit; it runs without the interpreter."""
+def _compiled(policy: LinearPolicy, user: CascadeUser, k: int, best: float, rng: np.random.Generator) -> Play:
+    """The same interaction as one compiled loop, to the bit; it runs without the interpreter.
+
+    What epsilon leaves to chance is drawn before, as :meth:`LinearPolicy.rank` draws it.
+    """
+    chance, everything = policy.recipe.exploration == "epsilon", np.arange(policy.n_items)
 
     def play(coins: FloatArray, totals: FloatArray) -> None:
+        drawn = np.full((len(coins) if chance else 0, k), -1)
+        for items in drawn:
+            if rng.random() < policy.epsilon:
+                items[:] = rng.permutation(everything)[:k]
         whole_list = policy.recipe.feedback == "all"
-        largest = episode(*policy.compiled(k), policy.pruning, whole_list, LARGEST, user.compiled, coins, best, totals)
+        largest = episode(
+            *policy.compiled(k), policy.pruning, whole_list, LARGEST, user.compiled, coins, drawn, best, totals
+        )
         check_size(largest, RankError)
 
     return play

@@ -40,12 +40,13 @@ def conduct_field(study: FieldStudy, out: Path, *, workers: int | None, schedule
 
 def _table(study: FieldStudy, runs: pl.DataFrame) -> Table:
     table = Table(title=study.source or study.name)
-    for heading in ("case", "regret", "slope", "published", "difference"):
+    for heading in ("case", "regret", "of the best", "slope", "published", "difference"):
         table.add_column(heading, justify="left" if heading == "case" else "right")
     for row in compared(study, runs).iter_rows(named=True):
         error = "" if row["regret_error"] is None else f" ± {row['regret_error']:,.1f}"
         published = "" if row["published"] is None else f"{row['published']:,.1f}"
         difference = "" if row["difference"] is None else f"{row['difference']:+,.1f}"
         slope = "" if row["slope"] is None else f"{row['slope']:.2f}"
-        table.add_row(row["case"], f"{row['regret']:,.1f}{error}", slope, published, difference)
+        late = "" if row["late"] is None else f"{row['late']:.1%}"
+        table.add_row(row["case"], f"{row['regret']:,.1f}{error}", late, slope, published, difference)
     return table

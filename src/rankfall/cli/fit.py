@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 )
 @click.option("--prior", type=click.FloatRange(0), default=0.0, show_default=True, help="Views of the mean, per item.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Which lists are held out.")
-@click.option(
-    "--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the parameters to this Parquet file."
-)
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the model to this Parquet file.")
 def command(clicks: Path, model: str, held_out: float, prior: float, seed: int, out: Path | None) -> None:
     """Fit a click model to a log, and say how well it foresees lists that it was not fitted on.
 
@@ -41,15 +39,13 @@ def command(clicks: Path, model: str, held_out: float, prior: float, seed: int, 
     from rich.console import Console
 
     from rankfall.clicks import FITS, read_log
-    from rankfall.files import replacing
 
     log = read_log(clicks)
     train, test = log.split(held_out, seed) if held_out else (log, None)
     fitted = FITS[model](train, prior=prior)  # type: ignore[index]
     _say(Console(), fitted, None if test is None else fitted.perplexity(test), 0 if test is None else test.lists)
     if out is not None:
-        with replacing(out) as temporary:
-            fitted.frame().write_parquet(temporary)
+        fitted.write_parquet(out)
         click.echo(f"Wrote {out}.")
 
 
@@ -72,7 +68,7 @@ def _say(console: Console, fitted: Fitted, judged: Perplexity | None, lists: int
         if judged.unknown:
             table.add_row("items there that it does not know", f"{judged.unknown:.2%}")
     console.print(table)
-    name = {"dependent_click": "termination", "position_based": "examination"}.get(fitted.model)
+    name = fitted.by_position
     places = Table(show_header=True)
     for title in ("position", *([name] if name else []), *(["perplexity"] if judged is not None else [])):
         places.add_column(title, justify="right")

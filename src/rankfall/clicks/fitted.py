@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import polars as pl
 
-from rankfall.arrays import FloatArray, whole
-from rankfall.clicks.log import Clicks, read_log
+from rankfall.arrays import FloatArray, finite, number, whole
+from rankfall.clicks.log import Clicks, read_log, reading
 from rankfall.environment import Cascade, ClickModel, DependentClick, PositionBased, Reward, Table, User
-from rankfall.errors import ProblemError
+from rankfall.errors import FileError, ProblemError
+from rankfall.files import replacing
 from rankfall.kernels import clicklogs
 
 Model: TypeAlias = Literal["cascade", "dependent_click", "position_based"]
+
+_BY_POSITION: dict[str, Literal["examination", "termination"]] = {
+    "dependent_click": "termination",
+    "position_based": "examination",
+}
+_KEY, _FORMAT = "rankfall.fitted", 1
+_COUNTS = ("lists", "iterations", "ignored")
 
 LEAST = 1e-6
 """No click, and no absence of one, is taken to be less likely than this when a model is judged."""
@@ -69,6 +79,11 @@ class Fitted:
         return f"Fitted({self.model}, {len(self.items):,} items, {self.positions} positions, {self.lists:,} lists)"
 
     @property
+    def by_position(self) -> Literal["examination", "termination"] | None:
+        """Which of the two the model learns; the other is the same at every position, as both are for the cascade."""
+        return _BY_POSITION.get(self.model)
+
+    @property
     def positions(self) -> int:
         """Length of the longest list it was fitted on."""
         return len(self.examination)
@@ -120,7 +135,7 @@ class Fitted:
         attraction = pl.DataFrame({"item": self.items, "value": self.attraction, "views": self.views}).select(
             pl.lit("attraction").alias("parameter"), "item", pl.lit(None, pl.Int64).alias("position"), "value", "views"
         )
-        name = {"dependent_click": "termination", "position_based": "examination"}.get(self.model)
+        name = self.by_position
         if name is None:
             return attraction
         by_position = pl.DataFrame({"position": np.arange(1, self.positions + 1), "value": getattr(self, name)}).select(
@@ -131,3 +146,63 @@ class Fitted:
             pl.lit(None, pl.Float64).alias("views"),
         )
         return pl.concat([by_position, attraction])
+
+    def write_parquet(self, path: str | Path) -> None:
+        """Write all of it to a file, which appears whole or not at all: :meth:`frame`, and the rest as its metadata."""
+        said = {"format": _FORMAT, "model": self.model, "log_likelihood": self.log_likelihood}
+        said |= {name: int(getattr(self, name)) for name in _COUNTS} | {"converged": bool(self.converged)}
+        for name in ("examination", "termination"):
+            if name != self.by_position:
+                said[name] = getattr(self, name).tolist()  # JSON has the shortest digits that give the same number
+        with replacing(path) as temporary:
+            self.frame().write_parquet(temporary, metadata={_KEY: json.dumps(said)})
+
+    @classmethod
+    def read_parquet(cls, path: str | Path) -> Fitted:
+        """The model in a file of :meth:`write_parquet` or ``rankfall fit --out``, bit for bit."""
+        with reading(Path(path)):
+            said = pl.read_parquet_metadata(path)
+            table = pl.read_parquet(path)
+        if _KEY not in said:
+            raise FileError(
+                f"{path} is a Parquet file with columns {', '.join(table.columns)}, and holds no fitted click model; "
+                "make one from a log with: rankfall fit CLICKS.parquet --model MODEL --out MODEL.parquet"
+            )
+        try:
+            return cls(**_restored(json.loads(said[_KEY]), table))
+        except (pl.exceptions.PolarsError, KeyError, TypeError, ValueError, ProblemError) as problem:
+            raise FileError(f"{path} is a click model damaged or of another version: {problem}; fit it again") from None
+
+
+def _restored(said: dict[str, Any], table: pl.DataFrame) -> dict[str, Any]:
+    """What a :class:`Fitted` is made of, checked."""
+    if said["format"] != _FORMAT:
+        raise ValueError(f"its format is {said['format']!r}, expected {_FORMAT}")
+    model = said["model"]
+    if model not in get_args(Model):
+        raise ValueError(f"its model is {model!r}, expected one of {', '.join(get_args(Model))}")
+    items = table.filter(pl.col("parameter") == "attraction")
+    found = {"attraction": items["value"], "views": items["views"]}
+    if items["item"].null_count() or items["item"].n_unique() < max(1, items.height):
+        raise ValueError("it does not have each item once")
+    for name in ("examination", "termination"):
+        rows = table.filter(pl.col("parameter") == name)
+        told = name == _BY_POSITION.get(model)
+        if told and rows["position"].to_list() != list(range(1, rows.height + 1)):
+            raise ValueError(f"{name} does not go from the top down without a gap")
+        found[name] = rows["value"] if told else said[name]
+    arrays = {name: finite(name, values, 1, ProblemError) for name, values in found.items()}
+    if not 0 < len(arrays["examination"]) == len(arrays["termination"]):
+        raise ValueError("examination and termination are not of the same positions")
+    if type(said["converged"]) is not bool:
+        raise ValueError(f"converged is {said['converged']!r}")
+    counts = {name: whole(name, said[name], ProblemError, low=0) for name in _COUNTS}
+    likelihood = number("log_likelihood", said["log_likelihood"], ProblemError)
+    return {
+        "model": model,
+        "items": items["item"],
+        "log_likelihood": likelihood,
+        "converged": said["converged"],
+        **arrays,
+        **counts,
+    }

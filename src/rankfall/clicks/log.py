@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -115,13 +117,24 @@ def read_log(clicks: Clicks) -> ClickLog:
     return _laid_out(name, frame)
 
 
-def _parquet(path: Path) -> pl.DataFrame:
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """What goes wrong while polars reads a Parquet file, as a :class:`FileError`."""
     try:
-        return pl.read_parquet(path)
+        yield
     except FileNotFoundError:
         raise FileError(f"{path} does not exist") from None
     except (OSError, pl.exceptions.PolarsError) as problem:
         raise FileError(f"{path} is not a readable Parquet file: {problem}") from None
+    except BaseException as problem:
+        if type(problem).__name__ != "PanicException":  # what polars raises on some damaged files; it is no Exception
+            raise
+        raise FileError(f"{path} is not a readable Parquet file: {problem}") from None
+
+
+def _parquet(path: Path) -> pl.DataFrame:
+    with reading(path):
+        return pl.read_parquet(path)
 
 
 def _first(wrong: pl.Series) -> int:

@@ -25,11 +25,13 @@ def episode(
     largest: float,
     user: User,
     coins: Any,
+    drawn: Any,
     best: float,
     totals: Any,
 ) -> float:
     """Show, click and learn, one step for each row of ``coins`` (steps, k).
 
+    ``drawn`` (steps, k), or (0, k) for none, holds lists to show instead of the policy's; a row of -1 is none.
     Adds to ``totals`` (4): the regret, the lists clicked, the topics touched, and the topics covered, by weight.
     Returns the largest feature shown where features may grow; stops before learning from one beyond ``largest``.
     What is below the click is learned from only if the ``whole`` list counts as seen.
@@ -44,7 +46,10 @@ def episode(
     topics = np.empty(len(user.theta))
     extreme = 0.0
     for step in range(steps):
-        if pruning:
+        if len(drawn) > 0 and drawn[step, 0] >= 0:
+            shown[:] = drawn[step]
+            lists.counters[SCORED] += greedy.rank(items, state, gamma, everything[:0], shown, features, means, widths)
+        elif pruning:
             shortlists.rank(items, state, gamma, groups, lists, shown, features, means, widths)
         else:
             shown[:] = -1

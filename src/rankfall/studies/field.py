@@ -15,6 +15,7 @@ import polars as pl
 
 from rankfall.arrays import number, whole
 from rankfall.catalog import Catalog
+from rankfall.clicks import Fitted
 from rankfall.datasets import generate, on_sphere
 from rankfall.environment import (
     Cascade,
@@ -28,6 +29,7 @@ from rankfall.environment import (
     PositionBased,
     Table,
     User,
+    restaurant,
 )
 from rankfall.errors import FileError, ProblemError, RankfallError
 from rankfall.files import replacing
@@ -44,7 +46,24 @@ _CLICKS: Mapping[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
 }
 _FEW = 9
 """Up to so many lines can be told apart in one figure."""
-_USER = {"attraction", "generate", "clicks", "termination", "examination", "reward", "tradeoff", "drift", "sphere"}
+_OWN = 2_000
+"""Up to so many items without features are given one column each, so that linear policies can tell them apart."""
+_USER = {
+    "attraction",
+    "clicks",
+    "drift",
+    "examination",
+    "fitted",
+    "generate",
+    "intents",
+    "reward",
+    "sphere",
+    "termination",
+    "tradeoff",
+}
+_COMPLETE: Mapping[str, set[str]] = {"fitted": {"reward"}, "intents": set()}
+"""Words that say all of a user, and what may stand beside them."""
+_MADE_UP: Mapping[str, Callable[..., Any]] = {"generate": generate, "intents": restaurant, "sphere": on_sphere}
 
 
 @dataclass(frozen=True)
@@ -69,7 +88,10 @@ class Case:
     good items and one of bad ones; or ``generate``: a made-up catalog, with ``attraction`` ``hybrid``, ``linear`` or
     ``coverage``; or ``sphere``: features on a sphere, whose attraction is linear), how clicks come about (``clicks``,
     with ``termination`` or ``examination``), what they earn (``reward``), and how it changes (``drift``: a list of
-    ``{from, ...}``, each with other words of a user).
+    ``{from, ...}``, each with other words of a user). ``fitted``, a file of ``rankfall fit --out``, says both what
+    attracts and how clicks come about, and so does ``intents``: :func:`rankfall.environment.restaurant`.
+
+    Where something is made up from a ``seed``, that may be a list: run r takes the r-th, and after the last the first.
     """
 
     label: str
@@ -83,21 +105,24 @@ class Case:
         if self.policy not in POLICIES:
             raise ProblemError(f"no policy {self.policy!r}; choose from {', '.join(POLICIES)}")
         whole("k", self.k, ProblemError, low=1)
-        unknown = set(self.user) - _USER
-        if unknown:
-            raise ProblemError(f"a user has no {sorted(unknown)[0]!r}; it has {', '.join(sorted(_USER))}")
+        for words in (self.user, *(change for _, change in self._changes())):
+            _check_words(words)
 
-    def world(self) -> tuple[Catalog, Environment]:
-        """What the policy knows of the items, and who looks at them."""
-        catalog, user = _user(self.user)
-        changes = [
-            (whole("from", change["from"], ProblemError, low=1), change) for change in self.user.get("drift", [])
+    def _changes(self) -> list[tuple[int, dict[str, Any]]]:
+        """From which step on the user is another one, and all words of that one."""
+        rest = _without(self.user, "drift")
+        return [
+            (whole("from", change.get("from"), ProblemError, low=1), {**rest, **_without(change, "from")})
+            for change in self.user.get("drift", [])
         ]
+
+    def world(self, run: int = 0) -> tuple[Catalog, Environment]:
+        """What the policy knows of the items in this run, and who looks at them."""
+        catalog, user = _user(self.user, self.k, run)
+        changes = self._changes()
         if not changes:
             return catalog, user
-        rest = {name: value for name, value in self.user.items() if name != "drift"}
-        later = [(start, _user({**rest, **_without(change, "from")})[1]) for start, change in changes]
-        return catalog, Drifting([(0, user), *later])
+        return catalog, Drifting([(0, user), *((start, _user(words, self.k, run)[1]) for start, words in changes)])
 
     def make(self, catalog: Catalog, steps: int) -> Policy:
         """The policy, with its settings."""
@@ -130,18 +155,21 @@ class FieldStudy:
             raise ProblemError(f"a study needs cases with labels of their own, got {labels}")
 
     @classmethod
-    def from_toml(cls, text: str) -> FieldStudy:
-        """The study in a text. ``policies`` and one ``[user]`` stand for a case for each policy."""
+    def from_toml(cls, text: str, folder: Path = Path()) -> FieldStudy:
+        """The study in a text. ``policies`` and one ``[user]`` stand for a case for each policy.
+
+        Files it names are looked for in ``folder``.
+        """
         try:
             content = tomllib.loads(text)
         except tomllib.TOMLDecodeError as problem:
             raise ProblemError(f"not TOML: {problem}") from problem
         shared: dict[str, Any] = {name: content.pop(name) for name in ("user", "k") if name in content}
-        cases = [_case({**shared, **case}) for case in content.pop("case", [])]
+        cases = [_case({**shared, **case}, folder) for case in content.pop("case", [])]
         settings = content.pop("settings", {})
         names = content.pop("policies", [])
         cases += [
-            _case({**shared, "label": policy, "policy": policy, "settings": settings.get(policy, {})})
+            _case({**shared, "label": policy, "policy": policy, "settings": settings.get(policy, {})}, folder)
             for policy in (list(POLICIES) if names == "all" else names)
         ]
         unknown = set(content) - {"name", "steps", "runs", "seed", "source", "note"}
@@ -156,7 +184,7 @@ class FieldStudy:
     def read(cls, path: Path) -> FieldStudy:
         """The study in a file."""
         try:
-            return cls.from_toml(path.read_text(encoding="utf-8"))
+            return cls.from_toml(path.read_text(encoding="utf-8"), path.parent)
         except (OSError, UnicodeDecodeError) as problem:
             raise FileError(f"cannot read {path}: {problem}") from None
         except ProblemError as problem:
@@ -190,7 +218,7 @@ def run_field(study: FieldStudy, *, workers: int | None = None) -> Iterator[tupl
 
 def _run(study: FieldStudy, c: int, r: int) -> Run:
     case = study.cases[c]
-    catalog, user = case.world()
+    catalog, user = case.world(r)
     seed = np.random.SeedSequence(study.seed, spawn_key=(0, r))
     try:
         return simulate(case.make(catalog, study.steps), user, study.steps, case.k, seed, _marks(study.steps))
@@ -215,7 +243,10 @@ def frame_of(study: FieldStudy, results: Mapping[tuple[int, int], Run]) -> pl.Da
 
 
 def compared(study: FieldStudy, runs: pl.DataFrame) -> pl.DataFrame:
-    """For each case: regret and click rate at the end, the slope of regret, and the published figure beside ours."""
+    """For each case: regret and click rate at the end, the slope of regret, and the published figure beside ours.
+
+    ``late`` is what lists of the last tenth of steps earn, as a share of the best list; for users who stay the same.
+    """
     last = summary(runs.filter(pl.col("step") == study.steps), by=("case", "step"))
     rows = []
     for case in study.cases:
@@ -231,6 +262,7 @@ def compared(study: FieldStudy, runs: pl.DataFrame) -> pl.DataFrame:
                 "regret": end["regret"],
                 "regret_error": end["regret_error"],
                 "click_rate": float((finals["clicks"] / study.steps).mean()),  # type: ignore[arg-type]
+                "late": None if "drift" in case.user else _late(own, study.steps),
                 "slope": _slope(own, study.steps),
                 "published": None if published is None else published.value,
                 "published_error": None if published is None else published.error,
@@ -238,6 +270,17 @@ def compared(study: FieldStudy, runs: pl.DataFrame) -> pl.DataFrame:
             }
         )
     return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _late(runs: pl.DataFrame, steps: int) -> float | None:
+    """What the last tenth of lists earns, as a share of the best list; the mean over runs."""
+    late = runs.filter(pl.col("step") >= 0.9 * steps).sort("step")
+    pace = (pl.col("regret").last() - pl.col("regret").first()) / (pl.col("step").last() - pl.col("step").first())
+    shares = late.group_by("run", maintain_order=True).agg((1.0 - pace / pl.col("best").first()).alias("share"))[
+        "share"
+    ]
+    share = shares.filter(shares.is_finite()).mean()
+    return None if share is None else float(share)  # type: ignore[arg-type]
 
 
 def _slope(runs: pl.DataFrame, steps: int) -> float | None:
@@ -272,12 +315,20 @@ def markdown(study: FieldStudy, table: pl.DataFrame) -> str:
     lines += [text for text in (study.source, study.note) if text]
     lines += ["", f"{study.runs} runs of {study.steps:,} steps.", ""]
     with_published = table["published"].is_not_null().any()
-    heads = ["case", "regret", "lists clicked", "slope", *(["published", "difference"] if with_published else [])]
+    heads = [
+        "case",
+        "regret",
+        "lists clicked",
+        "of the best, at the end",
+        "slope",
+        *(["published", "difference"] if with_published else []),
+    ]
     lines += ["| " + " | ".join(heads) + " |", "|---" + "|---:" * (len(heads) - 1) + "|"]
     for row in table.iter_rows(named=True):
         error = "" if row["regret_error"] is None else f" ± {row['regret_error']:,.1f}"
         slope = "" if row["slope"] is None else f"{row['slope']:.2f}"
-        cells = [row["case"], f"{row['regret']:,.1f}{error}", f"{row['click_rate']:.1%}", slope]
+        late = "" if row["late"] is None else f"{row['late']:.1%}"
+        cells = [row["case"], f"{row['regret']:,.1f}{error}", f"{row['click_rate']:.1%}", late, slope]
         if with_published:
             known = row["published"] is not None
             published_error = f" ± {row['published_error']:,.1f}" if row["published_error"] is not None else ""
@@ -289,9 +340,11 @@ def markdown(study: FieldStudy, table: pl.DataFrame) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _case(values: Mapping[str, Any]) -> Case:
+def _case(values: Mapping[str, Any], folder: Path) -> Case:
     values = dict(values)
     published = values.pop("published", None)
+    if isinstance(values.get("user"), Mapping):
+        values["user"] = _found(values["user"], folder)
     try:
         return Case(**values, published=None if published is None else Published(**published))
     except TypeError as problem:
@@ -302,7 +355,55 @@ def _without(values: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in values.items() if key != name}
 
 
-def _user(words: Mapping[str, Any]) -> tuple[Catalog, User]:
+def _found(words: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The words of a user, and of those it becomes, with files where they are."""
+    found = dict(words)
+    if isinstance(found.get("fitted"), str):
+        found["fitted"] = str(folder / found["fitted"])
+    if "drift" in found:
+        found["drift"] = [_found(change, folder) for change in found["drift"]]
+    return found
+
+
+def _check_words(words: Mapping[str, Any]) -> None:
+    unknown = set(words) - _USER
+    if unknown:
+        raise ProblemError(f"a user has no {sorted(unknown)[0]!r}; it has {', '.join(sorted(_USER))}")
+    for word, others in _COMPLETE.items():
+        beside = set(words) - {word, "drift"} - others
+        if word in words and beside:
+            raise ProblemError(f"a user with {word!r} is complete; leave {sorted(beside)[0]!r} away")
+
+
+def _plain(n_items: int) -> Catalog:
+    """Items with no features to know them by: each is its own."""
+    return Catalog(relevance=np.eye(n_items, n_items if n_items <= _OWN else 0))
+
+
+def _made_up(word: str, values: Mapping[str, Any], run: int) -> Any:
+    """What a word for something made up stands for in this run."""
+    seed = values.get("seed", 0)
+    if isinstance(seed, list):
+        if not seed:
+            raise ProblemError(f"seed of {word} is an empty list; expected whole numbers")
+        seed = seed[run % len(seed)]
+    try:
+        return _MADE_UP[word](**{**values, "seed": seed})
+    except TypeError as problem:
+        raise ProblemError(f"{word} makes no sense: {problem}") from None
+
+
+def _user(words: Mapping[str, Any], k: int, run: int) -> tuple[Catalog, Environment]:
+    if "intents" in words:
+        users = _made_up("intents", words["intents"], run)
+        return _plain(users.n_items), users
+    if "fitted" in words:
+        if not isinstance(words["fitted"], str):
+            raise ProblemError(f"fitted must be the path of a file, got {words['fitted']!r}")
+        fitted = Fitted.read_parquet(words["fitted"])
+        if k > fitted.positions:
+            raise ProblemError(f"k is {k}, and {words['fitted']} was fitted on lists of up to {fitted.positions} items")
+        return _plain(len(fitted.items)), fitted.user(k, words.get("reward"))
     name = words.get("clicks", "cascade")
     if name not in _CLICKS:
         raise ProblemError(f"clicks is {name!r}; choose from {', '.join(_CLICKS)}")
@@ -310,7 +411,7 @@ def _user(words: Mapping[str, Any]) -> tuple[Catalog, User]:
     clicks = make(*(words[need] for need in needs if need in words))
     attraction = words.get("attraction", "hybrid")
     if "generate" in words:
-        world = generate(**words["generate"])
+        world = _made_up("generate", words["generate"], run)
         x, z, theta, beta = world.catalog.coverage, world.catalog.relevance, world.theta[0], world.beta[0]
         kinds: dict[str, Callable[[], Any]] = {
             "hybrid": lambda: Hybrid(x, z, theta, beta, words.get("tradeoff", 0.5)),
@@ -321,7 +422,7 @@ def _user(words: Mapping[str, Any]) -> tuple[Catalog, User]:
             raise ProblemError(f"attraction of a generated user is {attraction!r}; choose from {', '.join(kinds)}")
         return world.catalog, User(kinds[attraction](), clicks, reward=words.get("reward"))
     if "sphere" in words:
-        world = on_sphere(**words["sphere"])
+        world = _made_up("sphere", words["sphere"], run)
         return world.catalog, User(Linear(world.catalog.relevance, world.beta[0]), clicks, reward=words.get("reward"))
     if isinstance(attraction, Mapping):
         try:
@@ -330,5 +431,4 @@ def _user(words: Mapping[str, Any]) -> tuple[Catalog, User]:
             raise ProblemError(f"attraction needs best, good, rest and bad, or numbers; {problem} is missing") from None
         attraction = [*good, *bad]
     alpha = np.asarray(attraction, dtype=float)
-    catalog = Catalog(relevance=np.eye(len(alpha)))  # no features to know items by: each is its own
-    return catalog, User(Table(alpha), clicks, reward=words.get("reward"))
+    return _plain(len(alpha)), User(Table(alpha), clicks, reward=words.get("reward"))
