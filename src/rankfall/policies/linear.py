@@ -21,7 +21,7 @@ from rankfall.kernels.items import Items, items_of
 from rankfall.kernels.ridge import State
 from rankfall.kernels.shortlists import SCORED, Shortlists, new_shortlists
 from rankfall.model import Discount, Forgetting, Ridge, Window
-from rankfall.policies.ranking import Click, Ranking, all_clicks, eligible
+from rankfall.policies.ranking import Click, Ranking, all_clicks, eligible, generator
 
 Block = Literal["absent", "constant", "diminishing"]
 Exploration = Literal["ucb", "thompson", "greedy", "epsilon"]
@@ -278,7 +278,7 @@ class LinearPolicy:
         items = np.full(k, -1, dtype=np.int64)
         for position, row in (fixed or {}).items():
             items[position] = row
-        own = _generator(rng) if self.recipe.randomised else None
+        own = generator(rng) if self.recipe.randomised else None
         if own is not None and self.recipe.exploration == "epsilon" and own.random() < self._epsilon:
             free = items < 0
             items[free] = own.permutation(allowed)[: np.count_nonzero(free)]
@@ -457,15 +457,6 @@ class LinearPolicy:
         }
         blocks = {"coverage": catalog.coverage, "relevance": catalog.relevance}
         save_blocks(path, header, {**blocks, **self._copied().arrays()})
-
-
-def _generator(rng: np.random.Generator | None) -> np.random.Generator:
-    """Whence to draw; where the caller gives nothing, always the same."""
-    if rng is None:
-        return np.random.default_rng(0)
-    if not isinstance(rng, np.random.Generator):
-        raise RankError(f"rng must be a numpy.random.Generator or None, got {type(rng).__name__}")
-    return rng
 
 
 def _rewards(feedback: Feedback, click: Click, length: int) -> FloatArray:
