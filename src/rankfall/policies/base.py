@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 
-from rankfall.arrays import BoolArray, FloatArray, IntArray, frozen, whole
+from rankfall.arrays import BoolArray, IntArray, frozen, whole
 from rankfall.catalog import Catalog
 from rankfall.errors import FeedbackError, ProblemError
 from rankfall.policies.ranking import Click, Ranking, all_clicks, eligible
@@ -17,9 +18,9 @@ Size = int | Catalog
 """How many items there are, or a catalog of them."""
 
 _PLAIN = Ranking(np.zeros(1, dtype=np.int64))
-_REST = tuple(
-    (each.name, getattr(_PLAIN, each.name)) for each in fields(Ranking) if each.name not in ("items", "scores", "note")
-)
+_PUT = {each.name: getattr(Ranking, each.name).__set__ for each in fields(Ranking)}  # past what keeps it frozen
+_DEFAULTS = tuple((put, getattr(_PLAIN, name)) for name, put in _PUT.items() if name not in ("items", "note"))
+_put_items, _put_note = _PUT["items"], _PUT["note"]
 
 
 class BasePolicy(ABC):
@@ -87,10 +88,10 @@ class BasePolicy(ABC):
         """The positions clicked in a list that can be one of ours."""
         if not isinstance(ranking, Ranking):
             raise FeedbackError(f"expected the Ranking that was shown, got {type(ranking).__name__}")
-        clicks = all_clicks(click, len(ranking.items))
-        highest = max(ranking.items.tolist(), default=-1)
-        if not 0 <= highest < self._n_items:
-            said = f"row {highest} of {self._n_items} items" if highest >= 0 else "no items"
+        rows = ranking.items.tolist()
+        clicks = all_clicks(click, len(rows))
+        if not rows or max(rows) >= self._n_items:
+            said = f"row {max(rows)} of {self._n_items} items" if rows else "no items"
             raise FeedbackError(
                 f"the ranking shows {said}; give back one that rank() made, "
                 f"with rows from 0 to {self._n_items - 1} and its note"
@@ -111,17 +112,17 @@ class BasePolicy(ABC):
         return mask
 
 
-def as_shown(items: IntArray, note: object = None, scores: FloatArray = _PLAIN.scores) -> Ranking:
-    """``Ranking(items, note=note, scores=scores)`` for rows of our own, which need no check and no copy: much faster.
+def as_shown(items: IntArray, note: object = None, **more: Any) -> Ranking:
+    """``Ranking(items, note=note, **more)`` of arrays of our own, which need no check and no copy: much faster.
 
-    >>> as_shown(np.array([3, 1]))
-    Ranking(3, 1)
+    >>> as_shown(np.array([3, 1]), scores=np.array([0.5, 0.2])).scores
+    array([0.5, 0.2])
     """
     ranking = object.__new__(Ranking)
-    put = object.__setattr__
-    put(ranking, "items", frozen(items))
-    put(ranking, "scores", frozen(scores))
-    put(ranking, "note", note)
-    for name, value in _REST:
-        put(ranking, name, value)
+    _put_items(ranking, frozen(items))
+    _put_note(ranking, note)
+    for put, value in _DEFAULTS:
+        put(ranking, value)
+    for name, value in more.items():
+        _PUT[name](ranking, frozen(value) if isinstance(value, np.ndarray) else value)
     return ranking

@@ -12,7 +12,7 @@ from rankfall.arrays import FloatArray, IntArray, finite, number
 from rankfall.catalog import Catalog
 from rankfall.errors import FeedbackError, ProblemError
 from rankfall.kernels import pairs
-from rankfall.policies.base import BasePolicy
+from rankfall.policies.base import BasePolicy, as_shown
 from rankfall.policies.columns import plain_columns
 from rankfall.policies.kinds import Kind
 from rankfall.policies.ranking import Click, Ranking, generator
@@ -101,14 +101,9 @@ class PDGD(BasePolicy):
         """A list drawn from the Plackett-Luce model over what is allowed."""
         items, scores = np.empty(k, dtype=np.int64), np.empty(k)
         rest = pairs.draw(rows, self._scores, generator(rng).gumbel(size=len(rows)), items, scores)
-        return Ranking(
-            items,
-            ids=tuple([self._ids[row] for row in items.tolist()]),
-            features=self._features[items],
-            scores=scores,
-            weights=self._weights,
-            note=rest,
-        )
+        ids = tuple([self._ids[row] for row in items.tolist()])
+        features = self._features.take(items, axis=0)
+        return as_shown(items, rest, ids=ids, features=features, scores=scores, weights=self._weights)
 
     def _learn(self, ranking: Ranking, clicks: list[int]) -> None:
         """One step along :meth:`gradient`."""
@@ -122,7 +117,8 @@ class PDGD(BasePolicy):
     def _gradient(self, ranking: Ranking, clicks: list[int]) -> FloatArray:
         features, scores, rest = self._as_shown(ranking)
         clicked = np.zeros(len(scores), dtype=np.bool_)
-        clicked[clicks] = True
+        for position in clicks:
+            clicked[position] = True
         gradient: FloatArray = pairs.pair_weights(scores, rest, clicked) @ features
         return gradient
 
