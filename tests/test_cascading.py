@@ -387,8 +387,8 @@ def test_a_ranking_of_other_rows_is_refused(name):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: CascadeUCB1(0), "n_items"),
-        (lambda: CascadeUCB1(2.5), "n_items"),
+        (lambda: CascadeUCB1(0), "items"),
+        (lambda: CascadeUCB1(2.5), "items"),
         (lambda: CascadeUCB1(3, exploration=-1), "exploration"),
         (lambda: CascadeKLUCB(3, exploration=float("nan")), "exploration"),
         (lambda: CascadeTS(3, prior=(1, 0)), "prior"),

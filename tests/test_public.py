@@ -12,18 +12,32 @@ ROOT = Path(__file__).parents[1]
 
 def test_the_public_surface() -> None:
     assert sorted(rankfall.__all__) == [
+        "BatchRank",
         "Bound",
+        "BubbleRank",
+        "C2UCB",
         "Cascade",
+        "CascadeDUCB",
         "CascadeHybrid",
+        "CascadeHybridEpsilon",
+        "CascadeHybridGreedy",
+        "CascadeHybridTS",
+        "CascadeKLUCB",
         "CascadeLSB",
         "CascadeLSBFull",
+        "CascadeLSBTS",
+        "CascadeLinTS",
         "CascadeLinUCB",
         "CascadeLinUCBFull",
+        "CascadeSWUCB",
+        "CascadeTS",
+        "CascadeUCB1",
         "CascadeUser",
         "Catalog",
         "CatalogError",
         "ContractError",
         "Coverage",
+        "DCMKLUCB",
         "DependentClick",
         "Discount",
         "DocumentBased",
@@ -34,20 +48,27 @@ def test_the_public_surface() -> None:
         "FileError",
         "Hybrid",
         "Intents",
+        "LSBGreedy",
         "Linear",
         "LinearPolicy",
+        "PDGD",
         "POLICIES",
         "Policy",
         "PositionBased",
         "Prepared",
         "ProblemError",
         "RankError",
+        "RankedEXP3",
+        "RankedUCB1",
+        "RankedZooming",
         "RankfallError",
         "Ranking",
         "Recipe",
+        "RecurRank",
         "Run",
         "StoreError",
         "Table",
+        "TopRank",
         "User",
         "Window",
         "__version__",
@@ -69,6 +90,13 @@ def test_the_public_surface() -> None:
         assert getattr(rankfall, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         rankfall.nonsense  # noqa: B018
+
+
+@pytest.mark.parametrize("name", rankfall.POLICIES)
+def test_every_policy_has_a_name_of_its_own(name: str) -> None:
+    entry = rankfall.POLICIES[name]
+    itself = entry if isinstance(entry, rankfall.Recipe) else entry.build
+    assert getattr(rankfall, name) is getattr(rankfall.policies, name) is itself
 
 
 def test_every_error_has_one_root() -> None:

@@ -1,6 +1,6 @@
 """Policy and simulated user together, many steps in one call, without the interpreter."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -8,9 +8,60 @@ from rankfall.kernels import greedy, shortlists
 from rankfall.kernels.cascade import User, attraction, covered, first_click, some_click
 from rankfall.kernels.groups import Groups
 from rankfall.kernels.items import Items
-from rankfall.kernels.jit import compiled
+from rankfall.kernels.jit import compiled, leaf
 from rankfall.kernels.ridge import State, learn
 from rankfall.kernels.shortlists import SCORED, Shortlists
+
+
+class Scene(NamedTuple):
+    """Room for a list of k over n columns, and for what the user makes of it."""
+
+    shown: Any  # (k)
+    features: Any  # (k, n)
+    scores: Any  # (k)
+    widths: Any  # (k)
+    alpha: Any  # (k)
+    rewards: Any  # (k) zeros but while learning
+    topics: Any  # as many as the user knows
+    gain: Any  # (n)
+
+
+@compiled
+def scene(k: int, columns: int, topics: int) -> Scene:
+    """Room that is empty."""
+    shown, features = np.empty(k, dtype=np.int64), np.zeros((k, columns))
+    scores, widths, alpha, rewards = np.empty(k), np.empty(k), np.empty(k), np.zeros(k)
+    return Scene(shown, features, scores, widths, alpha, rewards, np.empty(topics), np.empty(columns))
+
+
+@leaf
+def largest_shown(items: Items, features: Any, before: float) -> float:
+    """The largest feature shown so far, where features may grow: where relevance diminishes."""
+    largest = before
+    if items.relevance_diminishes:
+        for i in range(features.shape[0]):
+            for j in range(features.shape[1]):
+                largest = max(largest, abs(features[i, j]))
+    return largest
+
+
+@leaf
+def answer(state: State, whole: bool, user: User, coins: Any, best: float, totals: Any, at: Scene) -> None:
+    """The user answers the list that is shown, and the policy learns; see :func:`episode`."""
+    attraction(at.shown, user, at.topics, at.alpha)
+    click = first_click(at.alpha, coins)
+    touched, weighted = covered(at.topics)
+    totals[0] += best - some_click(at.alpha)
+    totals[1] += click >= 0
+    totals[2] += touched
+    totals[3] += weighted
+    k = len(at.shown)
+    if click < 0:
+        learn(state, at.features, at.rewards, k, at.gain)
+    else:
+        at.rewards[click] = 1.0
+        learn(state, at.features, at.rewards, k if whole else click + 1, at.gain)
+        at.rewards[click] = 0.0
 
 
 @compiled
@@ -38,39 +89,21 @@ def episode(
     """
     steps, k = coins.shape
     everything = np.arange(len(items.dense))
-    shown = np.empty(k, dtype=np.int64)
-    features = np.zeros((k, len(state.weights)))
-    means, widths, alpha = np.empty(k), np.empty(k), np.empty(k)
-    rewards = np.zeros(k)
-    gain = np.empty(len(state.weights))
-    topics = np.empty(len(user.theta))
+    at = scene(k, len(state.weights), len(user.theta))
     extreme = 0.0
     for step in range(steps):
         if len(drawn) > 0 and drawn[step, 0] >= 0:
-            shown[:] = drawn[step]
-            lists.counters[SCORED] += greedy.rank(items, state, gamma, everything[:0], shown, features, means, widths)
+            at.shown[:] = drawn[step]
+            scored = greedy.rank(items, state, gamma, everything[:0], at.shown, at.features, at.scores, at.widths)
+            lists.counters[SCORED] += scored
         elif pruning:
-            shortlists.rank(items, state, gamma, groups, lists, shown, features, means, widths)
+            shortlists.rank(items, state, gamma, groups, lists, at.shown, at.features, at.scores, at.widths)
         else:
-            shown[:] = -1
-            lists.counters[SCORED] += greedy.rank(items, state, gamma, everything, shown, features, means, widths)
-        if items.relevance_diminishes:  # only there may features grow
-            for i in range(k):
-                for j in range(len(state.weights)):
-                    extreme = max(extreme, abs(features[i, j]))
-            if not extreme <= largest:
-                return extreme
-        attraction(shown, user, topics, alpha)
-        click = first_click(alpha, coins[step])
-        touched, weighted = covered(topics)
-        totals[0] += best - some_click(alpha)
-        totals[1] += click >= 0
-        totals[2] += touched
-        totals[3] += weighted
-        if click < 0:
-            learn(state, features, rewards, k, gain)
-        else:
-            rewards[click] = 1.0
-            learn(state, features, rewards, k if whole else click + 1, gain)
-            rewards[click] = 0.0
+            at.shown[:] = -1
+            scored = greedy.rank(items, state, gamma, everything, at.shown, at.features, at.scores, at.widths)
+            lists.counters[SCORED] += scored
+        extreme = largest_shown(items, at.features, extreme)
+        if not extreme <= largest:
+            return extreme
+        answer(state, whole, user, coins[step], best, totals, at)
     return extreme

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from rankfall.kernels.bounds import insert
 from rankfall.kernels.jit import compiled, inner
 
 Array = np.ndarray[Any, Any]
@@ -35,6 +36,32 @@ def logistic(x: float) -> float:
         return 1.0 / (1.0 + math.exp(-min(x, 700.0)))
     y = math.exp(max(x, -700.0))
     return y / (1.0 + y)
+
+
+@inner
+def draw(rows: Array, scores: Array, noise: Array, items: Array, shown: Array) -> float:
+    """Fill ``items`` with the rows of highest score plus noise, best first, and ``shown`` with their scores.
+
+    With Gumbel ``noise`` (one for each of ``rows``; it is overwritten) that is a draw from the Plackett-Luce model.
+    Returns the log-sum of the scores of the other rows, minus infinity of none.
+    """
+    size = 0
+    for i in range(len(rows)):
+        size = insert(i, scores[rows[i]] + noise[i], size, items, shown)
+    for t in range(len(items)):
+        i = items[t]
+        noise[i] = np.inf  # placed
+        items[t] = rows[i]
+        shown[t] = scores[rows[i]]
+    high = -np.inf
+    for i in range(len(rows)):
+        if noise[i] < np.inf:
+            high = max(high, scores[rows[i]])
+    total = 0.0
+    for i in range(len(rows)):
+        if noise[i] < np.inf:
+            total += math.exp(scores[rows[i]] - high)
+    return high + math.log(total) if total > 0.0 else high
 
 
 @compiled

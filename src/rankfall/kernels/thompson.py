@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankfall.kernels import greedy
-from rankfall.kernels.cascade import User, attraction, covered, first_click, some_click
+from rankfall.kernels.cascade import User
+from rankfall.kernels.episode import answer, largest_shown, scene
 from rankfall.kernels.groups import Groups
 from rankfall.kernels.items import Items, mean_of, place
 from rankfall.kernels.jit import compiled, inner, leaf
-from rankfall.kernels.ridge import State, learn
+from rankfall.kernels.ridge import State
 
 _BLOCK = 32
 _ROUNDING = 1e-12  # far above what sums over columns may lose, relative to the largest of them
@@ -250,40 +251,20 @@ def episode(
     n = len(state.weights)
     everything = np.arange(len(items.dense))
     work = _room(len(groups.item), n)
-    shown = np.empty(k, dtype=np.int64)
-    features = np.zeros((k, n))
-    scores, widths, alpha = np.empty(k), np.empty(k), np.empty(k)
-    rewards = np.zeros(k)
-    gain = np.empty(n)
+    at = scene(k, n, len(user.theta))
     drawn, upper = np.empty(n), np.empty((n, n))
     believed = State(state.gram, state.covariance, state.moment, drawn, state.counts)
-    topics = np.empty(len(user.theta))
     extreme = 0.0
     scored = 0
     for step in range(steps):
         draw(state, gamma, normals[step], upper, drawn)
         if pruning:
-            scored += _rank(items, groups, drawn, work, shown, features, scores)
+            scored += _rank(items, groups, drawn, work, at.shown, at.features, at.scores)
         else:
-            shown[:] = -1
-            scored += greedy.rank(items, believed, 0.0, everything, shown, features, scores, widths)
-        if items.relevance_diminishes:  # only there may features grow
-            for i in range(k):
-                for j in range(n):
-                    extreme = max(extreme, abs(features[i, j]))
-            if not extreme <= largest:
-                return extreme, scored
-        attraction(shown, user, topics, alpha)
-        click = first_click(alpha, coins[step])
-        touched, weighted = covered(topics)
-        totals[0] += best - some_click(alpha)
-        totals[1] += click >= 0
-        totals[2] += touched
-        totals[3] += weighted
-        if click < 0:
-            learn(state, features, rewards, k, gain)
-        else:
-            rewards[click] = 1.0
-            learn(state, features, rewards, k if whole else click + 1, gain)
-            rewards[click] = 0.0
+            at.shown[:] = -1
+            scored += greedy.rank(items, believed, 0.0, everything, at.shown, at.features, at.scores, at.widths)
+        extreme = largest_shown(items, at.features, extreme)
+        if not extreme <= largest:
+            break
+        answer(state, whole, user, coins[step], best, totals, at)
     return extreme, scored

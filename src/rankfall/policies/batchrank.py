@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from rankfall.arrays import BoolArray, FloatArray, IntArray, frozen, number, whole
-from rankfall.catalog import Catalog
-from rankfall.errors import FeedbackError, ProblemError
+from rankfall.arrays import FloatArray, IntArray, frozen, number, whole
+from rankfall.errors import ProblemError
 from rankfall.kernels import batches
-from rankfall.policies.allowed import allowed, as_shown, count_of
+from rankfall.policies.base import BasePolicy, Size, as_shown
 from rankfall.policies.kinds import Kind
-from rankfall.policies.ranking import Click, Ranking, all_clicks
+from rankfall.policies.ranking import Ranking, generator
 
 
-class BatchRank:
+class BatchRank(BasePolicy):
     """Zoghi, Tunys, Ghavamzadeh, Kveton et al.: Online Learning to Rank in Stochastic Click Models, ICML 2017.
 
     A *batch* b has a run of positions ``I_b`` and items ``B_b``, at least as many as positions. It explores them in
@@ -60,14 +58,13 @@ class BatchRank:
     (((0, 1), (0, 1, 2, 3, 4, 5)),)
     """
 
-    def __init__(self, items: int | Catalog, *, k: int = 10, steps: int = 10_000, samples: float = 16.0) -> None:
-        self._n_items = count_of(items)
+    def __init__(self, items: Size, *, k: int = 10, steps: int = 10_000, samples: float = 16.0) -> None:
+        super().__init__(items)
         self.k = min(whole("k", k, ProblemError, low=1), self._n_items)
         self.steps = whole("steps", steps, ProblemError, low=2)
         self.samples = number("samples", samples, ProblemError, low=1e-9)
         log = math.log(self.steps)
         self.budget = log + 3.0 * max(math.log(log), 0.0)
-        self._everything: BoolArray = np.ones(self._n_items, dtype=bool)
         self._batch_of: IntArray = np.zeros(self._n_items, dtype=np.int64)
         self._shown: IntArray = np.zeros(self._n_items, dtype=np.int64)
         self._clicked: IntArray = np.zeros(self._n_items, dtype=np.int64)
@@ -78,11 +75,6 @@ class BatchRank:
 
     def __repr__(self) -> str:
         return f"BatchRank({self.n_items}, k={self.k}, steps={self.steps})"
-
-    @property
-    def n_items(self) -> int:
-        """How many items there are to rank."""
-        return self._n_items
 
     @property
     def batches(self) -> tuple[tuple[tuple[int, int], tuple[int, ...]], ...]:
@@ -109,32 +101,21 @@ class BatchRank:
             "serials": self._serials,
         }
 
-    def rank(
-        self,
-        k: int,
-        *,
-        rng: np.random.Generator | None = None,
-        candidates: Iterable[int] | None = None,
-        exclude: Iterable[int] | None = None,
-    ) -> Ranking:
+    def _list(self, k: int, rows: IntArray, rng: np.random.Generator | None) -> Ranking:
         """Show what every batch wants to explore, on its positions."""
-        k, mask = allowed(k, self._everything, candidates, exclude)
-        rng = np.random.default_rng(0) if rng is None else rng
         items, serials = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
-        coins = rng.random(self._n_items + self.k)
-        batches.display(self._first, self._last, self._serial, self._batch_of, self._shown, mask, coins, items, serials)
+        coins = generator(rng).random(self._n_items + self.k)
+        known = self._first, self._last, self._serial, self._batch_of, self._shown
+        batches.display(*known, self._mask(rows), coins, items, serials)
         return as_shown(items, frozen(serials))
 
-    def update(self, ranking: Ranking, click: Click) -> None:
+    def _learn(self, ranking: Ranking, clicks: list[int]) -> None:
         """Count the clicks of stages that are still going on, and end those that have seen enough."""
         items, serials = ranking.items, ranking.note
-        positions = all_clicks(click, len(items))
         if not isinstance(serials, np.ndarray) or serials.shape != items.shape or serials.dtype != np.int64:
-            raise FeedbackError(f"the ranking must be one that BatchRank made, got one with the note {serials!r}")
-        if max(items.tolist(), default=-1) >= self._n_items:
-            raise FeedbackError(f"the ranking holds row {items.max()}; rows go from 0 to {self._n_items - 1}")
+            raise self._not_ours(ranking)
         clicked = np.zeros(len(items), dtype=bool)
-        for position in positions:
+        for position in clicks:
             clicked[position] = True
         done = batches.collect(
             items, serials, clicked, self._serial, self._target, self._batch_of, self._shown, self._clicked

@@ -9,11 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from rankfall.arrays import IntArray, number, rows, whole
-from rankfall.catalog import Catalog
-from rankfall.errors import FeedbackError, ProblemError
-from rankfall.policies.allowed import count_of
+from rankfall.errors import ProblemError
+from rankfall.policies.base import BasePolicy, Size, as_shown
 from rankfall.policies.kinds import Kind
-from rankfall.policies.ranking import Click, Ranking, all_clicks, eligible
+from rankfall.policies.ranking import Ranking, generator
 
 
 class Shown(NamedTuple):
@@ -27,7 +26,7 @@ class Shown(NamedTuple):
     """The item below the list that the last position was paired with, or -1."""
 
 
-class BubbleRank:
+class BubbleRank(BasePolicy):
     """Starts from a list that is in use, and exchanges neighbours: at random to learn, for good once it is sure.
 
     Li, Kveton, Lattimore, Markov, de Rijke, Szepesvari, Zoghi: BubbleRank: Safe Online Learning to Re-Rank via Implicit
@@ -84,14 +83,14 @@ class BubbleRank:
 
     def __init__(
         self,
-        items: int | Catalog,
+        items: Size,
         *,
         base: Iterable[int] | None = None,
         steps: int = 10_000,
         delta: float | None = None,
         newcomers: bool = False,
     ) -> None:
-        self.n_items = count_of(items)
+        super().__init__(items)
         steps = whole("steps", steps, ProblemError, low=1)
         self.delta = float(steps) ** -4.0 if delta is None else number("delta", delta, ProblemError, low=0.0, high=1.0)
         if not self.delta > 0:
@@ -99,9 +98,9 @@ class BubbleRank:
         if not isinstance(newcomers, bool):
             raise ProblemError(f"newcomers must be True or False, got {newcomers!r}")
         self.newcomers = newcomers
-        named = [] if base is None else rows("base", base, self.n_items, ProblemError).tolist()
+        named = [] if base is None else rows("base", base, self._n_items, ProblemError).tolist()
         given = set(named)
-        self.base: tuple[int, ...] = (*named, *(item for item in range(self.n_items) if item not in given))
+        self.base: tuple[int, ...] = (*named, *(item for item in range(self._n_items) if item not in given))
         self.updates = 0
         self._bar = -4.0 * math.log(self.delta)  # s > 2 sqrt(n log(1 / delta)) is s > 0 and s^2 > n * bar
         self._wins: dict[tuple[int, int], int] = {}  # how often i was clicked and j, its neighbour, was not
@@ -109,7 +108,7 @@ class BubbleRank:
         self._settled = True  # whether line 5 has nothing to exchange
 
     def __repr__(self) -> str:
-        return f"BubbleRank({self.n_items} items, {self.updates} updates, delta={self.delta:g})"
+        return f"BubbleRank({self._n_items} items, {self.updates} updates, delta={self.delta:g})"
 
     def s(self, i: int, j: int) -> int:
         """How much oftener i was clicked without j than j without i, when they were compared."""
@@ -128,24 +127,15 @@ class BubbleRank:
             "wins": np.array(wins, dtype=np.int64).reshape(-1, 3),
         }
 
-    def rank(
-        self,
-        k: int,
-        *,
-        rng: np.random.Generator | None = None,
-        candidates: Iterable[int] | None = None,
-        exclude: Iterable[int] | None = None,
-    ) -> Ranking:
+    def _list(self, k: int, rows: IntArray, rng: np.random.Generator | None) -> Ranking:
         """The first ``k`` of the base list, some neighbours exchanged at random (lines 1 and 2)."""
-        k, allowed = eligible(k, self.n_items, candidates, exclude)
-        rng = np.random.default_rng(0) if rng is None else rng
         base = self.base
-        if len(allowed) < self.n_items:
-            may = set(allowed.tolist())
+        if len(rows) < self._n_items:
+            may = set(rows.tolist())
             base = tuple(item for item in base if item in may)
         parity, hidden = (self.updates + 1) % 2, -1
         shown = list(base[:k])
-        coins = rng.random(k // 2 + 2).tolist()  # as many for either parity
+        coins = generator(rng).random(k // 2 + 2).tolist()  # as many for either parity
         for first in range(parity, k - 1, 2):
             i, j = shown[first], shown[first + 1]
             if coins[first // 2] < 0.5 and (i, j) not in self._better:
@@ -154,7 +144,7 @@ class BubbleRank:
             hidden = self._challenger(base, k, coins[-1])
             if hidden >= 0 and coins[(k - 1) // 2] < 0.5 and (shown[-1], hidden) not in self._better:
                 shown[-1], hidden = hidden, shown[-1]
-        return Ranking(np.array(shown, dtype=np.int64), note=Shown(parity, base, hidden))
+        return as_shown(np.array(shown, dtype=np.int64), Shown(parity, base, hidden))
 
     def _challenger(self, base: tuple[int, ...], k: int, coin: float) -> int:
         """The item from below a list of ``k`` that its last one is compared with, or -1."""
@@ -164,20 +154,17 @@ class BubbleRank:
         open_to = [item for item in base[k:] if (last, item) not in self._better]
         return open_to[int(coin * len(open_to))] if open_to else -1
 
-    def update(self, ranking: Ranking, click: Click) -> None:
+    def _learn(self, ranking: Ranking, clicks: list[int]) -> None:
         """Count the clicks on the pairs that were compared, and exchange neighbours for good (lines 4 and 5)."""
-        length = len(ranking)
-        positions = all_clicks(click, length)
         note = ranking.note
-        if not isinstance(note, Shown) or len(note.base) > self.n_items:
-            raise FeedbackError("the list has no note of how it was made; give back a ranking that rank() made")
+        if not isinstance(note, Shown) or len(note.base) > self._n_items or note.hidden >= self._n_items:
+            raise self._not_ours(ranking)
         shown = ranking.items.tolist()
-        if max(max(shown), note.hidden) >= self.n_items:
-            raise FeedbackError(f"the list holds row {max(max(shown), note.hidden)}; rows go to {self.n_items - 1}")
+        length = len(shown)
         self.updates += 1
-        for position in positions:
+        for position in clicks:
             mate = position + 1 if (position - note.parity) % 2 == 0 else position - 1
-            if mate < note.parity or mate in positions:  # the top one, alone at parity 1; or both were clicked
+            if mate < note.parity or mate in clicks:  # the top one, alone at parity 1; or both were clicked
                 continue
             other = shown[mate] if mate < length else note.hidden
             if other >= 0:

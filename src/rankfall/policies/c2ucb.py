@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankfall.arrays import FloatArray, frozen, number
+from rankfall.arrays import FloatArray, IntArray, number
 from rankfall.catalog import Catalog
-from rankfall.errors import CatalogError, FeedbackError, ProblemError
+from rankfall.errors import ProblemError
 from rankfall.kernels import entropy
 from rankfall.model import Ridge
+from rankfall.policies.base import BasePolicy, as_shown
+from rankfall.policies.columns import plain_columns
 from rankfall.policies.kinds import Kind
-from rankfall.policies.linear import LARGEST_GIVEN
-from rankfall.policies.ranking import Click, Ranking, all_clicks, eligible
+from rankfall.policies.ranking import Ranking
 
 
-class C2UCB:
+class C2UCB(BasePolicy):
     """Qin, Chen, Zhu: Contextual Combinatorial Bandit and its Application on Diversified Online Recommendation, 2014.
 
     Algorithm (their symbols; all items of the list are observed):
@@ -54,21 +54,15 @@ class C2UCB:
     """
 
     def __init__(self, catalog: Catalog, *, gamma: float = 1.0, diversity: float = 0.1, sigma: float = 0.5) -> None:
-        if not isinstance(catalog, Catalog):
-            raise CatalogError(f"catalog must be a Catalog, got {type(catalog).__name__}")
-        features = np.hstack([catalog.coverage, catalog.relevance])
-        if not features.shape[1]:
-            raise CatalogError(f"C2UCB needs topics or relevance features, and {catalog!r} has none")
-        if np.abs(features).max(initial=0.0) > LARGEST_GIVEN:
-            raise CatalogError(f"a feature is beyond {LARGEST_GIVEN:g}; scale features to about 1")
+        self._features: FloatArray = plain_columns("C2UCB", catalog, coverage=True)
+        super().__init__(catalog)
         self.catalog = catalog
         self.gamma = number("gamma", gamma, ProblemError, low=0.0)
         self.diversity = number("diversity", diversity, ProblemError, low=0.0)
         self.sigma = number("sigma", sigma, ProblemError, low=0.0)
         if not self.sigma:
             raise ProblemError("sigma must be above 0: without noise two items alike have no entropy")
-        self._features: FloatArray = frozen(np.ascontiguousarray(features))
-        self._model = Ridge(features.shape[1])
+        self._model = Ridge(self._features.shape[1])
 
     def __deepcopy__(self, memo: dict[int, Any]) -> C2UCB:
         """A policy that learns on its own from here; what cannot change is shared."""
@@ -83,11 +77,6 @@ class C2UCB:
         return f"C2UCB({self.catalog!r}, {settings}, {self._model.n_updates} updates)"
 
     @property
-    def n_items(self) -> int:
-        """How many items there are to rank."""
-        return len(self._features)
-
-    @property
     def weights(self) -> FloatArray:
         """Estimated preferences: for each topic, then for each relevance feature."""
         return self._model.weights.copy()
@@ -97,32 +86,20 @@ class C2UCB:
         with self._model.lock:
             return self._model.arrays()
 
-    def rank(
-        self,
-        k: int,
-        *,
-        rng: np.random.Generator | None = None,  # noqa: ARG002 - part of the contract; this policy draws nothing
-        candidates: Iterable[int] | None = None,
-        exclude: Iterable[int] | None = None,
-    ) -> Ranking:
+    def _list(self, k: int, rows: IntArray, rng: np.random.Generator | None) -> Ranking:  # noqa: ARG002
         """The greedy list for upper confidence bounds and entropy; ties to the lowest row."""
-        k, allowed = eligible(k, self.n_items, candidates, exclude)
         items = np.empty(k, dtype=np.int64)
         with self._model.lock:
             state = self._model.state
             entropy.rank(
-                self._features, state.weights, state.covariance, self.gamma, self.diversity, self.sigma, allowed, items
+                self._features, state.weights, state.covariance, self.gamma, self.diversity, self.sigma, rows, items
             )
-        return Ranking(items)
+        return as_shown(items)
 
-    def update(self, ranking: Ranking, click: Click) -> None:
+    def _learn(self, ranking: Ranking, clicks: list[int]) -> None:
         """Learn from all items of the list: those clicked earned 1, the others 0."""
-        if not isinstance(ranking, Ranking):
-            raise FeedbackError(f"expected the Ranking that was shown, got {type(ranking).__name__}")
-        if len(ranking) and ranking.items.max() >= self.n_items:
-            raise FeedbackError(f"the ranking shows row {ranking.items.max()} of {self.n_items} items")
         rewards = np.zeros(len(ranking))
-        rewards[all_clicks(click, len(ranking))] = 1.0
+        rewards[clicks] = 1.0
         with self._model.lock:
             self._model.learn(self._features[ranking.items], rewards)
 

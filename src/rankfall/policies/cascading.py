@@ -1,6 +1,6 @@
 """Tabular cascading policies: each item has an attraction of its own, and no features.
 
-Shared by all of them, with the papers' symbols: ``L`` items (``n_items``), lists of ``K``, steps ``t = 1, 2, ...``;
+Shared by all of them, with the papers' symbols: ``L`` items, lists of ``K``, steps ``t = 1, 2, ...``;
 ``T(e)`` is how often item e was observed, ``w(e)`` the share of those times it was clicked, ``U(e)`` the bound or
 sample the list is ordered by.
 
@@ -19,45 +19,36 @@ from __future__ import annotations
 
 import copy
 import math
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankfall.arrays import FloatArray, IntArray, finite, number, whole
-from rankfall.catalog import Catalog
-from rankfall.errors import FeedbackError, ProblemError
+from rankfall.errors import ProblemError
 from rankfall.kernels import bounds
+from rankfall.policies.base import BasePolicy, Size, as_shown
 from rankfall.policies.kinds import Kind
-from rankfall.policies.ranking import Click, Ranking, all_clicks, eligible
-
-Size: TypeAlias = int | Catalog
-"""How many items there are, or a catalog that says so."""
+from rankfall.policies.ranking import Ranking, generator
 
 
-class TabularPolicy:
-    """What tabular policies share: counts by item, lists out of them, and answers that are checked before they count.
+class TabularPolicy(BasePolicy):
+    """What tabular policies share: counts by item, and lists of those with the highest bounds or samples.
 
-    A policy says by ``_place`` which of the eligible rows make the list, and by ``_learn`` what an answer means.
+    A policy says by ``_place`` which of the eligible rows make the list, and by ``_count`` what an answer means.
     """
 
-    def __init__(self, n_items: Size) -> None:
-        size = len(n_items) if isinstance(n_items, Catalog) else n_items
-        self._n_items = whole("n_items", size, ProblemError, low=1)
-        self._rows: IntArray = np.arange(self._n_items)
+    def __init__(self, items: Size) -> None:
+        super().__init__(items)
         self._observed: FloatArray = np.zeros(self._n_items)
         self._clicked: FloatArray = np.zeros(self._n_items)
         self._n_updates = 0
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._n_items} items, {self._n_updates} updates)"
-
-    @property
-    def n_items(self) -> int:
-        """How many items there are to rank."""
-        return self._n_items
 
     @property
     def n_updates(self) -> int:
@@ -89,15 +80,14 @@ class TabularPolicy:
         """Have rows up to ``size``, if there are fewer; nothing is known of the new ones."""
         more = size - self._n_items
         if more > 0:
-            self._n_items = size
-            self._rows = np.arange(size)
+            self._resize(size)
             self._observed = np.concatenate([self._observed, np.zeros(more)])
             self._clicked = np.concatenate([self._clicked, np.zeros(more)])
 
     def spread(self, rows: IntArray, size: int) -> Self:
         """What is known, for ranking, over ``size`` other rows: that of row i is at ``rows[i]``, or nowhere if -1."""
         twin = copy.copy(self)
-        twin._n_items, twin._rows = size, np.arange(size)
+        twin._resize(size)
         twin._observed, twin._clicked = np.zeros(size), np.zeros(size)
         there = np.flatnonzero(rows >= 0)
         twin._observed[rows[there]] = self._observed[there]
@@ -117,42 +107,19 @@ class TabularPolicy:
         share = (clicked + 1.0) / (observed + 2.0)
         return clicked / np.maximum(observed, 1e-300), np.sqrt(share * (1.0 - share) / (observed + 3.0))
 
-    def rank(
-        self,
-        k: int,
-        *,
-        rng: np.random.Generator | None = None,
-        candidates: Iterable[int] | None = None,
-        exclude: Iterable[int] | None = None,
-    ) -> Ranking:
-        """Show ``k`` items, best first, out of ``candidates`` (all) without ``exclude`` (none)."""
-        rows = self._rows
-        if candidates is not None or exclude is not None or type(k) is not int or not 0 < k <= self._n_items:
-            k, rows = eligible(k, self._n_items, candidates, exclude)
+    def _list(self, k: int, rows: IntArray, rng: np.random.Generator | None) -> Ranking:
         items, scores = self.best(k, rows, rng)
-        return Ranking(items, scores=scores)
+        return as_shown(items, scores=scores)
 
-    def update(self, ranking: Ranking, click: Click) -> None:
-        """Learn from the answer to ``ranking``."""
-        items = ranking.items
-        if click is None:
-            clicks = []
-        elif type(click) is int and 0 <= click < len(items):
-            clicks = [click]
-        else:
-            clicks = all_clicks(click, len(items))
-        highest = max(items.tolist(), default=-1)
-        if not 0 <= highest < self._n_items:
-            said = f"row {highest}" if len(items) else "no items"
-            raise FeedbackError(f"the ranking holds {said}; it must hold rows from 0 to {self._n_items - 1}")
-        self._learn(items, clicks)
+    def _learn(self, ranking: Ranking, clicks: list[int]) -> None:
+        self._count(ranking.items, clicks)
         self._n_updates += 1
 
+    @abstractmethod
     def _place(self, rows: IntArray, items: IntArray, scores: FloatArray, rng: np.random.Generator | None) -> None:
         """Fill ``items`` with the best of ``rows``, and ``scores`` with what they were ordered by."""
-        raise NotImplementedError
 
-    def _learn(self, items: IntArray, clicks: list[int]) -> None:
+    def _count(self, items: IntArray, clicks: list[int]) -> None:
         """Count an answer to the cascade: observed is all down to the first click, or the whole list without one."""
         hit = clicks[0] if clicks else -1
         seen = hit + 1 if clicks else len(items)
@@ -177,7 +144,7 @@ class CascadeUCB1(TabularPolicy):
 
     Parameters
     ----------
-    n_items : how many, or a catalog.
+    items : how many, or a catalog.
     exploration : the factor 1.5 under the root.
 
     >>> policy = CascadeUCB1(4)
@@ -186,8 +153,8 @@ class CascadeUCB1(TabularPolicy):
     Ranking(2, 3, 1)
     """
 
-    def __init__(self, n_items: Size, *, exploration: float = 1.5) -> None:
-        super().__init__(n_items)
+    def __init__(self, items: Size, *, exploration: float = 1.5) -> None:
+        super().__init__(items)
         self.exploration = number("exploration", exploration, ProblemError, low=0.0)
 
     def _place(self, rows: IntArray, items: IntArray, scores: FloatArray, rng: np.random.Generator | None) -> None:  # noqa: ARG002
@@ -212,7 +179,7 @@ class CascadeKLUCB(TabularPolicy):
 
     Parameters
     ----------
-    n_items : how many, or a catalog.
+    items : how many, or a catalog.
     exploration : the factor 3 of ``log log t``; in practice 0 often does better.
 
     >>> policy = CascadeKLUCB(4)
@@ -221,8 +188,8 @@ class CascadeKLUCB(TabularPolicy):
     Ranking(2, 3, 1)
     """
 
-    def __init__(self, n_items: Size, *, exploration: float = 3.0) -> None:
-        super().__init__(n_items)
+    def __init__(self, items: Size, *, exploration: float = 3.0) -> None:
+        super().__init__(items)
         self.exploration = number("exploration", exploration, ProblemError, low=0.0)
 
     def upper_bounds(self) -> FloatArray:
@@ -262,7 +229,7 @@ class CascadeTS(TabularPolicy):
 
     Parameters
     ----------
-    n_items : how many, or a catalog.
+    items : how many, or a catalog.
     prior : alpha and beta of every item before anything was seen.
 
     >>> policy = CascadeTS(4)
@@ -270,18 +237,17 @@ class CascadeTS(TabularPolicy):
     Ranking(2, 0)
     """
 
-    def __init__(self, n_items: Size, *, prior: tuple[float, float] = (1.0, 1.0)) -> None:
-        super().__init__(n_items)
+    def __init__(self, items: Size, *, prior: tuple[float, float] = (1.0, 1.0)) -> None:
+        super().__init__(items)
         pair = finite("prior", prior, 1, ProblemError)
         if pair.shape != (2,) or not (pair > 0).all():
             raise ProblemError(f"prior must be two numbers above 0, alpha and beta, got {prior!r}")
         self.prior = (float(pair[0]), float(pair[1]))
 
     def _place(self, rows: IntArray, items: IntArray, scores: FloatArray, rng: np.random.Generator | None) -> None:
-        rng = np.random.default_rng(0) if rng is None else rng
         shapes = np.empty((2, self._n_items))
         bounds.posterior(self._observed, self._clicked, *self.prior, shapes)
-        bounds.share_list(rows, rng.standard_gamma(shapes), items, scores)
+        bounds.share_list(rows, generator(rng).standard_gamma(shapes), items, scores)
 
 
 class CascadeDUCB(TabularPolicy):
@@ -309,7 +275,7 @@ class CascadeDUCB(TabularPolicy):
 
     Parameters
     ----------
-    n_items : how many, or a catalog.
+    items : how many, or a catalog.
     steps : the horizon n, for the paper's discount.
     discount : gamma in (0, 1), if not the paper's.
     epsilon : exploration.
@@ -319,9 +285,9 @@ class CascadeDUCB(TabularPolicy):
     """
 
     def __init__(
-        self, n_items: Size, *, steps: int | None = None, discount: float | None = None, epsilon: float = 0.5
+        self, items: Size, *, steps: int | None = None, discount: float | None = None, epsilon: float = 0.5
     ) -> None:
-        super().__init__(n_items)
+        super().__init__(items)
         if discount is None:
             discount = 1.0 - 1.0 / (4.0 * math.sqrt(_horizon("CascadeDUCB", steps, "discount")))
         self.discount = number("discount", discount, ProblemError, low=0.0, high=1.0)
@@ -343,10 +309,10 @@ class CascadeDUCB(TabularPolicy):
         budget = 4.0 * self.epsilon * math.log(max(self._weight, 1.0))
         bounds.width_list(rows, self._observed, self._clicked, budget, items, scores)
 
-    def _learn(self, items: IntArray, clicks: list[int]) -> None:
+    def _count(self, items: IntArray, clicks: list[int]) -> None:
         bounds.fade(self.discount, self._observed, self._clicked)
         self._weight = self.discount * self._weight + 1.0
-        super()._learn(items, clicks)
+        super()._count(items, clicks)
 
 
 class CascadeSWUCB(TabularPolicy):
@@ -374,7 +340,7 @@ class CascadeSWUCB(TabularPolicy):
 
     Parameters
     ----------
-    n_items : how many, or a catalog.
+    items : how many, or a catalog.
     steps : the horizon n, for the paper's window.
     window : tau, from 1 on, if not the paper's.
     epsilon : exploration.
@@ -384,9 +350,9 @@ class CascadeSWUCB(TabularPolicy):
     """
 
     def __init__(
-        self, n_items: Size, *, steps: int | None = None, window: int | None = None, epsilon: float = 0.5
+        self, items: Size, *, steps: int | None = None, window: int | None = None, epsilon: float = 0.5
     ) -> None:
-        super().__init__(n_items)
+        super().__init__(items)
         if window is None:
             n = _horizon("CascadeSWUCB", steps, "window")
             window = max(1, round(2.0 * math.sqrt(n * math.log(n))))
@@ -418,10 +384,10 @@ class CascadeSWUCB(TabularPolicy):
         budget = self.epsilon * math.log(max(len(self._recent), 1))
         bounds.width_list(rows, self._observed, self._clicked, budget, items, scores)
 
-    def _learn(self, items: IntArray, clicks: list[int]) -> None:
+    def _count(self, items: IntArray, clicks: list[int]) -> None:
         if len(self._recent) == self.window:
             bounds.observe(*self._recent.popleft(), -1.0, self._observed, self._clicked)
-        super()._learn(items, clicks)
+        super()._count(items, clicks)
         self._recent.append((items, clicks[0] + 1 if clicks else len(items), clicks[0] if clicks else -1))
 
 
@@ -453,7 +419,7 @@ class DCMKLUCB(TabularPolicy):
 
     Parameters
     ----------
-    n_items : how many, or a catalog.
+    items : how many, or a catalog.
     termination : v(k) for each position, or any numbers in the same order; None if it never rises from one position
         to the next, so that lists are in decreasing order of U. Positions beyond those given come last.
     exploration : the factor 3 of ``log log t``.
@@ -468,8 +434,8 @@ class DCMKLUCB(TabularPolicy):
     Ranking(2, 0, 1)
     """
 
-    def __init__(self, n_items: Size, *, termination: Iterable[float] | None = None, exploration: float = 3.0) -> None:
-        super().__init__(n_items)
+    def __init__(self, items: Size, *, termination: Iterable[float] | None = None, exploration: float = 3.0) -> None:
+        super().__init__(items)
         self.exploration = number("exploration", exploration, ProblemError, low=0.0)
         given = [] if termination is None else list(termination)
         self.termination = tuple(finite("termination", given, 1, ProblemError).tolist())
@@ -486,7 +452,7 @@ class DCMKLUCB(TabularPolicy):
             items[order] = items.copy()
             scores[order] = scores.copy()
 
-    def _learn(self, items: IntArray, clicks: list[int]) -> None:
+    def _count(self, items: IntArray, clicks: list[int]) -> None:
         seen = clicks[-1] + 1 if clicks else len(items)
         bounds.observe(items, seen, -1, 1.0, self._observed, self._clicked)
         for position in clicks:

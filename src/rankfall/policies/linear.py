@@ -22,7 +22,7 @@ from rankfall.kernels.ridge import State
 from rankfall.kernels.shortlists import SCORED, Shortlists, new_shortlists
 from rankfall.model import Forgetting, Ridge
 from rankfall.policies.explaining import Explanation, Weight
-from rankfall.policies.ranking import Click, Ranking, all_clicks, eligible
+from rankfall.policies.ranking import Click, Ranking, all_clicks, eligible, generator
 from rankfall.policies.saving import about, catalog_of, forgetting_of
 
 Block = Literal["absent", "constant", "diminishing"]
@@ -291,7 +291,7 @@ class LinearPolicy:
         items = np.full(k, -1, dtype=np.int64)
         for position, row in (fixed or {}).items():
             items[position] = row
-        own = _generator(rng) if self.recipe.randomised else None
+        own = generator(rng) if self.recipe.randomised else None
         if own is not None and self.recipe.exploration == "epsilon" and own.random() < self._epsilon:
             free = items < 0
             items[free] = own.permutation(allowed)[: np.count_nonzero(free)]
@@ -523,15 +523,6 @@ class LinearPolicy:
             "lineages": sorted(self._lineages),
         }
         save_blocks(path, header, {**blocks, **self._copied().arrays()})
-
-
-def _generator(rng: np.random.Generator | None) -> np.random.Generator:
-    """Whence to draw; where the caller gives nothing, always the same."""
-    if rng is None:
-        return np.random.default_rng(0)
-    if not isinstance(rng, np.random.Generator):
-        raise RankError(f"rng must be a numpy.random.Generator or None, got {type(rng).__name__}")
-    return rng
 
 
 def _rewards(feedback: Feedback, click: Click, length: int) -> FloatArray:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankfall.arrays import FloatArray, finite, number
+from rankfall.arrays import FloatArray, IntArray, finite, number
 from rankfall.catalog import Catalog
 from rankfall.errors import FeedbackError, ProblemError
 from rankfall.kernels import pairs
+from rankfall.policies.base import BasePolicy, as_shown
 from rankfall.policies.columns import plain_columns
 from rankfall.policies.kinds import Kind
-from rankfall.policies.ranking import Click, Ranking, all_clicks, eligible
+from rankfall.policies.ranking import Click, Ranking, generator
 
 
-class PDGD:
+class PDGD(BasePolicy):
     """Pairwise differentiable gradient descent with a linear scoring function.
 
     Oosterhuis, de Rijke: Differentiable Unbiased Online Learning to Rank, CIKM 2018, Algorithm 1, for one query.
@@ -74,18 +74,14 @@ class PDGD:
 
     def __init__(self, catalog: Catalog, *, learning_rate: float = 0.1, coverage: bool = False) -> None:
         self._features: FloatArray = plain_columns("PDGD", catalog, coverage=coverage)
+        super().__init__(catalog)
         self._ids = catalog.ids
         self.learning_rate = number("learning_rate", learning_rate, ProblemError, low=0.0, high=1e6)
         self._weights = np.zeros(self._features.shape[1])
         self._scores = np.zeros(len(self._features))
 
     def __repr__(self) -> str:
-        return f"PDGD({self.n_items} items, {len(self._weights)} features, learning_rate={self.learning_rate:g})"
-
-    @property
-    def n_items(self) -> int:
-        """How many items there are to rank."""
-        return len(self._features)
+        return f"PDGD({self._n_items} items, {len(self._weights)} features, learning_rate={self.learning_rate:g})"
 
     @property
     def weights(self) -> FloatArray:
@@ -101,50 +97,35 @@ class PDGD:
         """All it knows, by name."""
         return {"weights": self.weights}
 
-    def rank(
-        self,
-        k: int,
-        *,
-        rng: np.random.Generator | None = None,
-        candidates: Iterable[int] | None = None,
-        exclude: Iterable[int] | None = None,
-    ) -> Ranking:
+    def _list(self, k: int, rows: IntArray, rng: np.random.Generator | None) -> Ranking:
         """A list drawn from the Plackett-Luce model over what is allowed."""
-        k, allowed = eligible(k, self.n_items, candidates, exclude)
-        rng = np.random.default_rng(0) if rng is None else rng
-        scores = self._scores if len(allowed) == self.n_items else self._scores[allowed]
-        keys = scores + rng.gumbel(size=len(scores))
-        top = np.argpartition(-keys, k - 1)[:k] if 8 * k < len(keys) else np.arange(len(keys))
-        top = top[np.argsort(-keys[top], kind="stable")][:k]
-        others = np.ones(len(scores), dtype=bool)
-        others[top] = False
-        items = allowed[top]
-        return Ranking(
-            items,
-            ids=tuple([self._ids[row] for row in items.tolist()]),
-            features=self._features[items],
-            scores=scores[top],
-            weights=self._weights.copy(),
-            note=_log_sum(scores[others]),
-        )
+        items, scores = np.empty(k, dtype=np.int64), np.empty(k)
+        rest = pairs.draw(rows, self._scores, generator(rng).gumbel(size=len(rows)), items, scores)
+        ids = tuple([self._ids[row] for row in items.tolist()])
+        features = self._features.take(items, axis=0)
+        return as_shown(items, rest, ids=ids, features=features, scores=scores, weights=self._weights)
 
-    def update(self, ranking: Ranking, click: Click) -> None:
+    def _learn(self, ranking: Ranking, clicks: list[int]) -> None:
         """One step along :meth:`gradient`."""
-        self._weights = self._weights + self.learning_rate * self.gradient(ranking, click)
+        self._weights = self._weights + self.learning_rate * self._gradient(ranking, clicks)
         self._scores = self._features @ self._weights
 
     def gradient(self, ranking: Ranking, click: Click) -> FloatArray:
         """What one answer says, before it is multiplied by the learning rate: (columns,)."""
-        features, scores, rest = self._checked(ranking)
+        return self._gradient(ranking, self._checked(ranking, click))
+
+    def _gradient(self, ranking: Ranking, clicks: list[int]) -> FloatArray:
+        features, scores, rest = self._as_shown(ranking)
         clicked = np.zeros(len(scores), dtype=np.bool_)
-        clicked[all_clicks(click, len(scores))] = True
+        for position in clicks:
+            clicked[position] = True
         gradient: FloatArray = pairs.pair_weights(scores, rest, clicked) @ features
         return gradient
 
-    def _checked(self, ranking: Ranking) -> tuple[FloatArray, FloatArray, float]:
+    def _as_shown(self, ranking: Ranking) -> tuple[FloatArray, FloatArray, float]:
         """Features and scores of the list as shown, and the log-sum of the scores of what was not shown."""
-        if not (isinstance(ranking, Ranking) and isinstance(ranking.note, float)):
-            raise FeedbackError("expected a Ranking that PDGD made, with its note")
+        if not isinstance(ranking.note, float):
+            raise self._not_ours(ranking)
         features = finite("the ranking's features", ranking.features, 2, FeedbackError)
         scores = finite("the ranking's scores", ranking.scores, 1, FeedbackError)
         if features.shape != (len(ranking), len(self._weights)) or len(scores) != len(ranking):
@@ -155,14 +136,6 @@ class PDGD:
         if math.isnan(ranking.note) or ranking.note == math.inf:
             raise FeedbackError(f"the ranking's note must be a log-sum of scores, got {ranking.note}")
         return features, scores, ranking.note
-
-
-def _log_sum(scores: FloatArray) -> float:
-    """``log sum exp``; minus infinity of nothing."""
-    if not len(scores):
-        return -math.inf
-    high = float(scores.max())
-    return high + math.log(float(np.exp(scores - high).sum()))
 
 
 KINDS: tuple[Kind, ...] = (

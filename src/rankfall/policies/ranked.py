@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from abc import abstractmethod
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankfall.arrays import BoolArray, FloatArray, finite, frozen, number, whole
+from rankfall.arrays import BoolArray, FloatArray, IntArray, finite, frozen, number, whole
 from rankfall.catalog import Catalog
 from rankfall.errors import FeedbackError, ProblemError
 from rankfall.kernels import slots
-from rankfall.policies.allowed import allowed, as_shown, count_of
+from rankfall.policies.base import BasePolicy, Size, as_shown
 from rankfall.policies.kinds import Kind
-from rankfall.policies.ranking import Click, Ranking, all_clicks, first_click
+from rankfall.policies.ranking import Ranking, generator
 
 Counted: TypeAlias = Literal["first", "all"]
 
@@ -33,31 +33,30 @@ class Choices(NamedTuple):
     odds: list[float]
 
 
-def _choices(ranking: Ranking, n_items: int, name: str) -> Choices:
-    note = ranking.note
-    if not isinstance(note, Choices) or len(note.items) != len(ranking):
-        raise FeedbackError(f"the ranking must be one that {name} made, got one with the note {note!r}")
-    if max(note.items) >= n_items:
-        raise FeedbackError(f"the ranking holds row {max(note.items)}; rows go from 0 to {n_items - 1}")
-    return note
+class _Ranked(BasePolicy):
+    """A bandit for each of ``k`` positions, and which clicks are told to them."""
+
+    def __init__(self, items: Size, k: int, clicks: Counted = "first") -> None:
+        super().__init__(items)
+        self.k = min(whole("k", k, ProblemError, low=1), self._n_items)
+        if clicks not in ("first", "all"):
+            raise ProblemError(f"clicks must be 'first' or 'all', got {clicks!r}")
+        self.clicks: Counted = clicks
+
+    def _learn(self, ranking: Ranking, clicks: list[int]) -> None:
+        note = ranking.note
+        if not isinstance(note, Choices) or len(note.items) != len(ranking):
+            raise self._not_ours(ranking)
+        if max(note.items) >= self._n_items:
+            raise FeedbackError(f"row {max(note.items)} was chosen; rows go from 0 to {self._n_items - 1}")
+        self._tell(note, ranking.items, clicks if self.clicks == "all" else clicks[:1])
+
+    @abstractmethod
+    def _tell(self, chosen: Choices, shown: IntArray, clicks: list[int]) -> None:
+        """Tell the bandits what their choices earned."""
 
 
-def _clicks(click: Click, length: int, counted: Counted) -> list[int]:
-    if counted == "all":
-        return all_clicks(click, length)
-    position = first_click(click, length)
-    return [] if position is None else [position]
-
-
-def _counted(value: str) -> Counted:
-    if value == "first":
-        return "first"
-    if value == "all":
-        return "all"
-    raise ProblemError(f"clicks must be 'first' or 'all', got {value!r}")
-
-
-class RankedUCB1:
+class RankedUCB1(_Ranked):
     """Radlinski, Kleinberg, Joachims: Learning Diverse Rankings with Multi-Armed Bandits, ICML 2008, with UCB1.
 
     Their Ranked Bandits Algorithm, with a bandit ``MAB_i`` over all items for each position i:
@@ -93,14 +92,9 @@ class RankedUCB1:
     1.0
     """
 
-    def __init__(
-        self, items: int | Catalog, *, k: int = 10, exploration: float = 2.0, clicks: Counted = "first"
-    ) -> None:
-        self._n_items = count_of(items)
-        self.k = min(whole("k", k, ProblemError, low=1), self._n_items)
+    def __init__(self, items: Size, *, k: int = 10, exploration: float = 2.0, clicks: Counted = "first") -> None:
+        super().__init__(items, k, clicks)
         self.exploration = number("exploration", exploration, ProblemError, low=0.0)
-        self.clicks = _counted(clicks)
-        self._everything: BoolArray = np.ones(self._n_items, dtype=bool)
         self._counts: FloatArray = np.zeros((self.k, self._n_items))
         self._sums: FloatArray = np.zeros((self.k, self._n_items))
         self._plays: FloatArray = np.zeros(self.k)
@@ -108,46 +102,30 @@ class RankedUCB1:
     def __repr__(self) -> str:
         return f"RankedUCB1({self.n_items}, k={self.k})"
 
-    @property
-    def n_items(self) -> int:
-        """How many items there are to rank."""
-        return self._n_items
-
     def arrays(self) -> dict[str, FloatArray]:
         """What each position's bandit was told: how often (k, items) and how much (k, items), and in all (k)."""
         return {"counts": self._counts.copy(), "sums": self._sums.copy(), "plays": self._plays.copy()}
 
-    def rank(
-        self,
-        k: int,
-        *,
-        rng: np.random.Generator | None = None,
-        candidates: Iterable[int] | None = None,
-        exclude: Iterable[int] | None = None,
-    ) -> Ranking:
+    def _list(self, k: int, rows: IntArray, rng: np.random.Generator | None) -> Ranking:
         """Show what the bandits choose."""
-        k, mask = allowed(k, self._everything, candidates, exclude)
-        coins = (np.random.default_rng(0) if rng is None else rng).random(2 * k)
+        coins = generator(rng).random(2 * k)
         items, chosen = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
-        slots.ucb_list(self._counts, self._sums, self._plays, self.exploration, mask, coins, items, chosen)
+        slots.ucb_list(self._counts, self._sums, self._plays, self.exploration, self._mask(rows), coins, items, chosen)
         return as_shown(items, Choices(chosen.tolist(), []))
 
-    def update(self, ranking: Ranking, click: Click) -> None:
-        """Tell each bandit what its choice earned."""
-        clicked = _clicks(click, len(ranking), self.clicks)
-        note = _choices(ranking, self._n_items, "RankedUCB1")
+    def _tell(self, chosen: Choices, shown: IntArray, clicks: list[int]) -> None:
         counts, plays = self._counts, self._plays
-        for position, choice in enumerate(note.items[: self.k]):
+        for position, choice in enumerate(chosen.items[: self.k]):
             if choice >= 0:
                 counts[position, choice] += 1.0
                 plays[position] += 1.0
-        for position in clicked:
-            choice = note.items[position]
-            if choice >= 0 and choice == ranking.items[position]:
+        for position in clicks:
+            choice = chosen.items[position]
+            if choice >= 0 and choice == shown[position]:
                 self._sums[position, choice] += 1.0
 
 
-class RankedEXP3:
+class RankedEXP3(_Ranked):
     """Radlinski, Kleinberg, Joachims: Learning Diverse Rankings with Multi-Armed Bandits, ICML 2008, with EXP3.
 
     The Ranked Bandits Algorithm as in :class:`RankedUCB1`, with EXP3 (Auer, Cesa-Bianchi, Freund, Schapire 2002) as
@@ -181,31 +159,23 @@ class RankedEXP3:
 
     def __init__(
         self,
-        items: int | Catalog,
+        items: Size,
         *,
         k: int = 10,
         steps: int = 10_000,
         gamma: float | None = None,
         clicks: Counted = "first",
     ) -> None:
-        self._n_items = count_of(items)
-        self.k = min(whole("k", k, ProblemError, low=1), self._n_items)
+        super().__init__(items, k, clicks)
         self.steps = whole("steps", steps, ProblemError, low=1)
         if gamma is None:
             n = self._n_items
             gamma = min(1.0, math.sqrt(n * math.log(n) / ((math.e - 1) * self.steps)))
         self.gamma = number("gamma", gamma, ProblemError, low=0.0, high=1.0)
-        self.clicks = _counted(clicks)
-        self._everything: BoolArray = np.ones(self._n_items, dtype=bool)
         self._log_weights: FloatArray = np.zeros((self.k, self._n_items))
 
     def __repr__(self) -> str:
         return f"RankedEXP3({self.n_items}, k={self.k}, gamma={self.gamma:g})"
-
-    @property
-    def n_items(self) -> int:
-        """How many items there are to rank."""
-        return self._n_items
 
     def arrays(self) -> dict[str, FloatArray]:
         """Logarithm of each weight (k, items)."""
@@ -215,36 +185,26 @@ class RankedEXP3:
         """With what probability each bandit chooses each item (k, items), where all may be shown."""
         return slots.exp3_probabilities(self._log_weights, self.gamma, self._everything)
 
-    def rank(
-        self,
-        k: int,
-        *,
-        rng: np.random.Generator | None = None,
-        candidates: Iterable[int] | None = None,
-        exclude: Iterable[int] | None = None,
-    ) -> Ranking:
+    def _list(self, k: int, rows: IntArray, rng: np.random.Generator | None) -> Ranking:
         """Show what the bandits choose."""
-        k, mask = allowed(k, self._everything, candidates, exclude)
-        coins = (np.random.default_rng(0) if rng is None else rng).random(2 * k)
+        coins = generator(rng).random(2 * k)
         items, chosen, odds = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64), np.empty(k)
-        slots.exp3_list(self._log_weights, self.gamma, mask, coins, items, chosen, odds)
+        slots.exp3_list(self._log_weights, self.gamma, self._mask(rows), coins, items, chosen, odds)
         return as_shown(items, Choices(chosen.tolist(), odds.tolist()))
 
-    def update(self, ranking: Ranking, click: Click) -> None:
-        """Tell each bandit what its choice earned; nothing changes for those that earned nothing."""
-        clicked = _clicks(click, len(ranking), self.clicks)
-        note = _choices(ranking, self._n_items, "RankedEXP3")
-        if len(note.odds) != len(note.items):
+    def _tell(self, chosen: Choices, shown: IntArray, clicks: list[int]) -> None:
+        """Nothing changes for those that earned nothing."""
+        if len(chosen.odds) != len(chosen.items):
             raise FeedbackError("the ranking does not say with what probability its items were drawn")
-        for position in clicked:
-            choice = note.items[position]
-            if choice >= 0 and choice == ranking.items[position]:
+        for position in clicks:
+            choice = chosen.items[position]
+            if choice >= 0 and choice == shown[position]:
                 weights = self._log_weights[position]
-                weights[choice] += self.gamma / (note.odds[position] * self._n_items)
+                weights[choice] += self.gamma / (chosen.odds[position] * self._n_items)
                 weights -= weights.max()
 
 
-class RankedZooming:
+class RankedZooming(_Ranked):
     """Slivkins, Radlinski, Gollapudi: Ranked Bandits in Metric Spaces, ICML 2010 and JMLR 14 (2013).
 
     Ranked bandits for many items with a distance between them, such that similar items are relevant to the same users:
@@ -287,7 +247,7 @@ class RankedZooming:
 
     def __init__(
         self,
-        items: int | Catalog,
+        items: Size,
         *,
         k: int = 10,
         steps: int = 10_000,
@@ -295,13 +255,11 @@ class RankedZooming:
         radius: float | None = None,
         correlated: bool = True,
     ) -> None:
-        self._n_items = count_of(items)
-        self.k = min(whole("k", k, ProblemError, low=1), self._n_items)
+        super().__init__(items, k)
         self.steps = whole("steps", steps, ProblemError, low=2)
         self.radius = number("radius", 4.0 * math.log(self.steps) if radius is None else radius, ProblemError, low=1e-9)
         self.correlated = bool(correlated)
         self.distances = _distances(items, self._n_items, distances)
-        self._everything: BoolArray = np.ones(self._n_items, dtype=bool)
         self._counts: FloatArray = np.zeros((self.k, self._n_items))
         self._sums: FloatArray = np.zeros((self.k, self._n_items))
         self._active: BoolArray = np.zeros((self.k, self._n_items), dtype=bool)
@@ -311,40 +269,24 @@ class RankedZooming:
     def __repr__(self) -> str:
         return f"RankedZooming({self.n_items}, k={self.k}, radius={self.radius:g})"
 
-    @property
-    def n_items(self) -> int:
-        """How many items there are to rank."""
-        return self._n_items
-
     def arrays(self) -> dict[str, Any]:
         """For each position and item (k, items): how often chosen, with how many clicks, and whether it is active."""
         return {"counts": self._counts.copy(), "sums": self._sums.copy(), "active": self._active.copy()}
 
-    def rank(
-        self,
-        k: int,
-        *,
-        rng: np.random.Generator | None = None,  # noqa: ARG002 - nothing is drawn
-        candidates: Iterable[int] | None = None,
-        exclude: Iterable[int] | None = None,
-    ) -> Ranking:
+    def _list(self, k: int, rows: IntArray, rng: np.random.Generator | None) -> Ranking:  # noqa: ARG002
         """Show what the bandits choose."""
-        k, mask = allowed(k, self._everything, candidates, exclude)
         items, chosen = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
-        slots.zooming_list(
-            self._counts, self._sums, self._active, self.distances, self.radius, self.correlated, mask, items, chosen
-        )
+        known = self._counts, self._sums, self._active, self.distances, self.radius, self.correlated
+        slots.zooming_list(*known, self._mask(rows), items, chosen)
         return as_shown(items, Choices(chosen.tolist(), []))
 
-    def update(self, ranking: Ranking, click: Click) -> None:
-        """Tell the bandits down to the first click what their choices earned."""
-        clicked = first_click(click, len(ranking))
-        note = _choices(ranking, self._n_items, "RankedZooming")
-        told = self.k if clicked is None else min(self.k, clicked + 1)
-        for position, choice in enumerate(note.items[:told]):
+    def _tell(self, chosen: Choices, shown: IntArray, clicks: list[int]) -> None:
+        """Only those down to the first click are told."""
+        told = min(self.k, clicks[0] + 1) if clicks else self.k
+        for position, choice in enumerate(chosen.items[:told]):
             if choice >= 0:
                 self._counts[position, choice] += 1.0
-                if position == clicked and choice == ranking.items[position]:
+                if position in clicks and choice == shown[position]:
                     self._sums[position, choice] += 1.0
                 self._cover(position)
 
@@ -356,7 +298,7 @@ class RankedZooming:
             self._active[position, row] = True
 
 
-def _distances(items: int | Catalog, n_items: int, given: ArrayLike | None) -> FloatArray:
+def _distances(items: Size, n_items: int, given: ArrayLike | None) -> FloatArray:
     if given is not None:
         matrix = finite("distances", given, 2, ProblemError)
         if matrix.shape != (n_items, n_items):

@@ -159,6 +159,15 @@ def _held(fixed: Mapping[int, int] | None, k: int, n_items: int) -> IntArray:
     return rows("fixed", fixed.values(), n_items, RankError)
 
 
+def generator(rng: np.random.Generator | None) -> np.random.Generator:
+    """Whence to draw; where the caller gives nothing, always the same."""
+    if rng is None:
+        return np.random.default_rng(0)
+    if not isinstance(rng, np.random.Generator):
+        raise RankError(f"rng must be a numpy.random.Generator or None, got {type(rng).__name__}")
+    return rng
+
+
 def all_clicks(click: Any, length: int) -> list[int]:
     """Every 0-based position that was clicked, from the top, each once.
 

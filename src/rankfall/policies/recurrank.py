@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,10 +12,11 @@ from numpy.typing import NDArray
 from rankfall.arrays import FloatArray, IntArray, number, whole
 from rankfall.catalog import Catalog
 from rankfall.errors import FeedbackError, ProblemError
+from rankfall.policies.base import BasePolicy, as_shown
 from rankfall.policies.columns import plain_columns
 from rankfall.policies.design import g_optimal, in_span
 from rankfall.policies.kinds import Kind
-from rankfall.policies.ranking import Click, Ranking, all_clicks, eligible
+from rankfall.policies.ranking import Ranking, generator
 
 
 class Block(NamedTuple):
@@ -78,7 +78,7 @@ class _Instance:
         return item
 
 
-class RecurRank:
+class RecurRank(BasePolicy):
     """Splits positions and items into ever finer blocks; each explores at its first position alone.
 
     Li, Lattimore, Szepesvari: Online Learning to Rank with Features, ICML 2019, Algorithm 1. A click happens with
@@ -160,7 +160,8 @@ class RecurRank:
         tolerance: float = 0.01,
     ) -> None:
         self._features: FloatArray = plain_columns("RecurRank", catalog, coverage=coverage)
-        self.k = whole("k", k, ProblemError, low=1, high=len(self._features))
+        super().__init__(catalog)
+        self.k = whole("k", k, ProblemError, low=1, high=self._n_items)
         steps = whole("steps", steps, ProblemError, low=1)
         self.delta = number("delta", 1 / math.sqrt(steps) if delta is None else delta, ProblemError, low=1e-300, high=1)
         self.effort = number("effort", effort, ProblemError, low=1e-9)
@@ -168,15 +169,10 @@ class RecurRank:
         self._serial = 0
         self._running: dict[int, _Instance] = {}
         self._order: list[_Instance] = []
-        self._begin([Block(0, self.k, 1, np.arange(len(self._features)))])
+        self._begin([Block(0, self.k, 1, np.arange(self._n_items))])
 
     def __repr__(self) -> str:
-        return f"RecurRank({self.n_items} items, k={self.k}, {len(self._order)} blocks)"
-
-    @property
-    def n_items(self) -> int:
-        """How many items there are to rank."""
-        return len(self._features)
+        return f"RecurRank({self._n_items} items, k={self.k}, {len(self._order)} blocks)"
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -199,22 +195,10 @@ class RecurRank:
             "trials": np.array(trials, dtype=np.int64).reshape(len(trials), 4),
         }
 
-    def rank(
-        self,
-        k: int,
-        *,
-        rng: np.random.Generator | None = None,
-        candidates: Iterable[int] | None = None,
-        exclude: Iterable[int] | None = None,
-    ) -> Ranking:
+    def _list(self, k: int, rows: IntArray, rng: np.random.Generator | None) -> Ranking:
         """Every block in turn: an item it wants to try, then its best ones."""
-        rng = np.random.default_rng(0) if rng is None else rng
-        barred: frozenset[int] | None = None
-        allowed: Iterable[int] = range(self.n_items)
-        if not (candidates is None and exclude is None and type(k) is int and 1 <= k <= self.n_items):
-            k, rows = eligible(k, self.n_items, candidates, exclude)
-            allowed = rows.tolist()
-            barred = frozenset(range(self.n_items)).difference(allowed)
+        rng = generator(rng)
+        barred = None if len(rows) == self._n_items else frozenset(range(self._n_items)).difference(rows.tolist())
         items: list[int] = []
         counted: list[int] = []
         for instance in self._order:
@@ -236,21 +220,20 @@ class RecurRank:
                     wanted -= 1
         if len(items) < k:
             shown = set(items)
-            items += itertools.islice((a for a in allowed if a not in shown), k - len(items))
-        return Ranking(np.array(items[:k], dtype=np.int64), note=tuple(counted))
+            items += itertools.islice((a for a in rows.tolist() if a not in shown), k - len(items))
+        return as_shown(np.array(items[:k], dtype=np.int64), tuple(counted))
 
-    def update(self, ranking: Ranking, click: Click) -> None:
+    def _learn(self, ranking: Ranking, clicks: list[int]) -> None:
         """Count what was tried at the first position of each block that is still in the same phase."""
-        clicked = all_clicks(click, len(ranking))
-        for instance, item, position in self._checked(ranking):
-            instance.record(item, position in clicked)
+        for instance, item, position in self._told(ranking):
+            instance.record(item, position in clicks)
             if not instance.left:
                 self._finish(instance)
 
-    def _checked(self, ranking: Ranking) -> list[tuple[_Instance, int, int]]:
+    def _told(self, ranking: Ranking) -> list[tuple[_Instance, int, int]]:
         """The instances this ranking tells something, with what was tried where."""
-        if not (isinstance(ranking, Ranking) and isinstance(ranking.note, tuple | list)):
-            raise FeedbackError("expected a Ranking that RecurRank made, with its note: the blocks that try an item")
+        if not isinstance(ranking.note, tuple | list):
+            raise self._not_ours(ranking)
         if not all(type(serial) is int for serial in ranking.note) or len(set(ranking.note)) < len(ranking.note):
             raise FeedbackError(f"the ranking's note must be numbers of blocks, each once; got {ranking.note!r}")
         told = []

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import TypeAlias
 
 import numpy as np
 
 from rankfall.arrays import BoolArray, FloatArray, IntArray, number, whole
-from rankfall.catalog import Catalog
 from rankfall.errors import FeedbackError, ProblemError
 from rankfall.kernels import preferences
-from rankfall.policies.allowed import count_of
+from rankfall.policies.base import BasePolicy, Size, as_shown
 from rankfall.policies.kinds import Kind
-from rankfall.policies.ranking import Click, Ranking, all_clicks, eligible
+from rankfall.policies.ranking import Ranking, generator
 
 C = 4.0 * math.sqrt(2.0 / math.pi) / math.erf(math.sqrt(2.0))
 """The constant of the confidence bound, about 3.34."""
@@ -22,7 +20,7 @@ C = 4.0 * math.sqrt(2.0 / math.pi) / math.erf(math.sqrt(2.0))
 Blocks: TypeAlias = tuple[tuple[int, ...], ...]
 
 
-class TopRank:
+class TopRank(BasePolicy):
     """Keeps items it cannot tell apart in one block, shows blocks in random order, and splits them by clicks.
 
     Lattimore, Kveton, Li, Szepesvari: TopRank: A Practical Algorithm for Online Stochastic Ranking, NeurIPS 2018,
@@ -68,23 +66,23 @@ class TopRank:
     ((1,), (0, 2))
     """
 
-    def __init__(self, items: int | Catalog, *, steps: int = 10_000, delta: float | None = None) -> None:
-        self.n_items = count_of(items)
+    def __init__(self, items: Size, *, steps: int = 10_000, delta: float | None = None) -> None:
+        super().__init__(items)
         steps = whole("steps", steps, ProblemError, low=1)
         self.delta = 1.0 / steps if delta is None else number("delta", delta, ProblemError, low=0.0, high=1.0)
         if not self.delta > 0:
             raise ProblemError("delta must be above 0: at 0 no two items are ever told apart")
         self._floor = math.log(C / self.delta)
-        shape = (self.n_items, self.n_items)
+        shape = (self._n_items, self._n_items)
         self.wins: IntArray = np.zeros(shape, dtype=np.int64)
         self.better: BoolArray = np.zeros(shape, dtype=np.bool_)
         self._above: BoolArray = np.zeros(shape, dtype=np.bool_)  # the transitive closure of ``better``
         self._won: BoolArray = np.zeros(shape, dtype=np.bool_)  # scratch
         # Lists refer to it, so it is replaced, never changed. Floats, because random numbers are added to it.
-        self._level: FloatArray = np.zeros(self.n_items)
+        self._level: FloatArray = np.zeros(self._n_items)
 
     def __repr__(self) -> str:
-        return f"TopRank({self.n_items} items in {int(self._level.max()) + 1} blocks, delta={self.delta:g})"
+        return f"TopRank({self._n_items} items in {int(self._level.max()) + 1} blocks, delta={self.delta:g})"
 
     @property
     def level(self) -> IntArray:
@@ -101,35 +99,23 @@ class TopRank:
         """What it has learned, by name."""
         return {"wins": self.wins, "better": self.better, "level": self.level}
 
-    def rank(
-        self,
-        k: int,
-        *,
-        rng: np.random.Generator | None = None,
-        candidates: Iterable[int] | None = None,
-        exclude: Iterable[int] | None = None,
-    ) -> Ranking:
+    def _list(self, k: int, rows: IntArray, rng: np.random.Generator | None) -> Ranking:
         """The first ``k`` items, block by block, each block in random order (lines 1 and 2)."""
-        k, allowed = eligible(k, self.n_items, candidates, exclude)
-        rng = np.random.default_rng(0) if rng is None else rng
-        order = self._level + rng.random(self.n_items)  # sorting by uniform numbers is a uniformly random order
-        if len(allowed) == self.n_items:
-            return Ranking(order.argsort()[:k], note=self._level)
-        level = np.full(self.n_items, -1.0)
-        level[allowed] = self._level[allowed]
-        return Ranking(allowed[order[allowed].argsort()[:k]], note=level)
+        order = self._level + generator(rng).random(self._n_items)  # sorted uniform numbers: a uniformly random order
+        if len(rows) == self._n_items:
+            return as_shown(order.argsort()[:k].copy(), self._level)
+        level = np.full(self._n_items, -1.0)
+        level[rows] = self._level[rows]
+        return as_shown(rows[order[rows].argsort()[:k]], level)
 
-    def update(self, ranking: Ranking, click: Click) -> None:
+    def _learn(self, ranking: Ranking, clicks: list[int]) -> None:
         """Compare what was clicked with the rest of its block (lines 3 to 5)."""
-        positions = all_clicks(click, len(ranking))
         level = ranking.note
-        if not isinstance(level, np.ndarray) or level.shape != (self.n_items,):
-            raise FeedbackError(
-                f"the list has no note of the blocks of {self.n_items} items; give back a ranking that rank() made"
-            )
-        if not positions:
+        if not isinstance(level, np.ndarray) or level.shape != self._level.shape:
+            raise self._not_ours(ranking)
+        if not clicks:
             return
-        clicked = ranking.items[positions]
+        clicked = ranking.items[clicks]
         decided = preferences.compare(level, clicked, self.wins, self._floor, self._above, self._won)
         if decided < 0:
             raise FeedbackError(f"rows {clicked.tolist()} were clicked, and not all of them are in the list's blocks")
