@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
+from rankfall.catalog import Catalog
 from rankfall.cli import app
 from rankfall.clicks import Fitted, draw_log
 from rankfall.environment import Drifting, Intents, PositionBased, Table, User, restaurant
@@ -212,6 +213,25 @@ def test_policies_on_a_user_fitted_from_a_log(tmp_path: Path) -> None:
     runs = pl.read_parquet(out / "runs.parquet")
     assert runs["best"].unique().to_list() == [user.reward([0, 4, 2])]
     assert "| TopRank |" in (out / "table.md").read_text()
+
+
+def test_policies_learn_by_the_features_of_a_catalog(tmp_path: Path) -> None:
+    ones = np.ones(3)
+    log = pl.Series("item", [7, 8, 9])
+    Fitted("cascade", log, np.array([0.1, 0.2, 0.3]), ones, ones, ones, -1.0, 10).write_parquet(tmp_path / "m.parquet")
+    known = Catalog([[0.9], [0.8], [0.7], [0.6]], [[9.0], [8.0], [7.0], [1.0]], ids=[9, 8, 7, 1], topics=["t"])
+    known.write_parquet(tmp_path / "items.parquet")
+    study = tmp_path / "study.toml"
+    text = FITTED.replace("fits/model.parquet", "m.parquet") + 'catalog = "items.parquet"'
+    study.write_text(text)
+    catalog, user = FieldStudy.read(study).cases[0].world()
+    assert catalog == Catalog([[0.7], [0.8], [0.9]], [[7.0], [8.0], [9.0]], ids=[7, 8, 9], topics=["t"])
+    assert user.best(1).tolist() == [2]
+    known.withdraw([8]).write_parquet(tmp_path / "items.parquet")
+    with pytest.raises(ProblemError, match=r"the log has an item that .*items\.parquet has not: no item with id 8"):
+        FieldStudy.read(study).cases[0].world()
+    with pytest.raises(ProblemError, match="a catalog only beside fitted"):
+        FieldStudy.from_toml(INTENTS + 'catalog = "items.parquet"')
 
 
 def test_what_makes_no_sense_of_a_fitted_user_is_refused(tmp_path: Path) -> None:

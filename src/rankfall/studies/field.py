@@ -31,7 +31,7 @@ from rankfall.environment import (
     User,
     restaurant,
 )
-from rankfall.errors import FileError, ProblemError, RankfallError
+from rankfall.errors import CatalogError, FileError, ProblemError, RankfallError
 from rankfall.files import replacing
 from rankfall.policies import POLICIES, Policy
 from rankfall.results import Run, summary
@@ -50,6 +50,7 @@ _OWN = 2_000
 """Up to so many items without features are given one column each, so that linear policies can tell them apart."""
 _USER = {
     "attraction",
+    "catalog",
     "clicks",
     "drift",
     "examination",
@@ -61,7 +62,7 @@ _USER = {
     "termination",
     "tradeoff",
 }
-_COMPLETE: Mapping[str, set[str]] = {"fitted": {"reward"}, "intents": set()}
+_COMPLETE: Mapping[str, set[str]] = {"fitted": {"catalog", "reward"}, "intents": set()}
 """Words that say all of a user, and what may stand beside them."""
 _MADE_UP: Mapping[str, Callable[..., Any]] = {"generate": generate, "intents": restaurant, "sphere": on_sphere}
 
@@ -89,7 +90,8 @@ class Case:
     ``coverage``; or ``sphere``: features on a sphere, whose attraction is linear), how clicks come about (``clicks``,
     with ``termination`` or ``examination``), what they earn (``reward``), and how it changes (``drift``: a list of
     ``{from, ...}``, each with other words of a user). ``fitted``, a file of ``rankfall fit --out``, says both what
-    attracts and how clicks come about, and so does ``intents``: :func:`rankfall.environment.restaurant`.
+    attracts and how clicks come about, and so does ``intents``: :func:`rankfall.environment.restaurant`. Beside
+    ``fitted`` a ``catalog``, a file of :meth:`rankfall.Catalog.write_parquet`, has the features policies may learn by.
 
     Where something is made up from a ``seed``, that may be a list: run r takes the r-th, and after the last the first.
     """
@@ -358,8 +360,9 @@ def _without(values: Mapping[str, Any], name: str) -> dict[str, Any]:
 def _found(words: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The words of a user, and of those it becomes, with files where they are."""
     found = dict(words)
-    if isinstance(found.get("fitted"), str):
-        found["fitted"] = str(folder / found["fitted"])
+    for word in ("fitted", "catalog"):
+        if isinstance(found.get(word), str):
+            found[word] = str(folder / found[word])
     if "drift" in found:
         found["drift"] = [_found(change, folder) for change in found["drift"]]
     return found
@@ -369,6 +372,11 @@ def _check_words(words: Mapping[str, Any]) -> None:
     unknown = set(words) - _USER
     if unknown:
         raise ProblemError(f"a user has no {sorted(unknown)[0]!r}; it has {', '.join(sorted(_USER))}")
+    for word in ("fitted", "catalog"):
+        if not isinstance(words.get(word, ""), str):
+            raise ProblemError(f"{word} must be the path of a file, got {words[word]!r}")
+    if "catalog" in words and "fitted" not in words:
+        raise ProblemError("a user has a catalog only beside fitted; others bring items of their own")
     for word, others in _COMPLETE.items():
         beside = set(words) - {word, "drift"} - others
         if word in words and beside:
@@ -378,6 +386,19 @@ def _check_words(words: Mapping[str, Any]) -> None:
 def _plain(n_items: int) -> Catalog:
     """Items with no features to know them by: each is its own."""
     return Catalog(relevance=np.eye(n_items, n_items if n_items <= _OWN else 0))
+
+
+def _shelf(fitted: Fitted, path: str | None) -> Catalog:
+    """The items of a fitted user, with the features a catalog has of them."""
+    if path is None:
+        return _plain(len(fitted.items))
+    whole_catalog, ids = Catalog.read_parquet(path), fitted.items.to_list()
+    try:
+        rows = whole_catalog.rows(ids)
+    except CatalogError as problem:
+        raise ProblemError(f"the log has an item that {path} has not: {problem}") from None
+    coverage, relevance = whole_catalog.coverage[rows], whole_catalog.relevance[rows]
+    return Catalog(coverage, relevance, ids=ids, topics=whole_catalog.topics)
 
 
 def _made_up(word: str, values: Mapping[str, Any], run: int) -> Any:
@@ -398,12 +419,10 @@ def _user(words: Mapping[str, Any], k: int, run: int) -> tuple[Catalog, Environm
         users = _made_up("intents", words["intents"], run)
         return _plain(users.n_items), users
     if "fitted" in words:
-        if not isinstance(words["fitted"], str):
-            raise ProblemError(f"fitted must be the path of a file, got {words['fitted']!r}")
         fitted = Fitted.read_parquet(words["fitted"])
         if k > fitted.positions:
             raise ProblemError(f"k is {k}, and {words['fitted']} was fitted on lists of up to {fitted.positions} items")
-        return _plain(len(fitted.items)), fitted.user(k, words.get("reward"))
+        return _shelf(fitted, words.get("catalog")), fitted.user(k, words.get("reward"))
     name = words.get("clicks", "cascade")
     if name not in _CLICKS:
         raise ProblemError(f"clicks is {name!r}; choose from {', '.join(_CLICKS)}")
