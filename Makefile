@@ -3,7 +3,7 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run test soak servers lint clean
+.PHONY: run test soak field servers lint clean
 .DELETE_ON_ERROR:
 
 run: $(READY)  ## the paper's experiments, small, on the data that comes with the package; a minute or two
@@ -14,6 +14,9 @@ test: lint servers  ## everything: style, types, layers, tests, doctests
 
 soak: $(READY) servers  ## the long forms of the tests that crash servers; an hour or more
 	$(BIN)/python -m pytest -m soak
+
+field: $(READY)  ## every study of the field, into docs/field-results.md; about an hour
+	$(BIN)/python scripts/field
 
 servers:  ## PostgreSQL and a browser for the tests that need them, installed where that is possible
 	@scripts/servers

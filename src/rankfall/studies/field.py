@@ -158,16 +158,17 @@ class FieldStudy:
 
     @classmethod
     def from_toml(cls, text: str, folder: Path = Path()) -> FieldStudy:
-        """The study in a text. ``policies`` and one ``[user]`` stand for a case for each policy.
+        """The study in a text. ``policies`` stands for a case for each of them.
 
-        Files it names are looked for in ``folder``.
+        ``k`` and ``[user]`` are those of all cases; what a case says of its own user is added, or said instead. Files
+        are looked for in ``folder``.
         """
         try:
             content = tomllib.loads(text)
         except tomllib.TOMLDecodeError as problem:
             raise ProblemError(f"not TOML: {problem}") from problem
         shared: dict[str, Any] = {name: content.pop(name) for name in ("user", "k") if name in content}
-        cases = [_case({**shared, **case}, folder) for case in content.pop("case", [])]
+        cases = [_case(_joined(shared, case), folder) for case in content.pop("case", [])]
         settings = content.pop("settings", {})
         names = content.pop("policies", [])
         cases += [
@@ -351,6 +352,14 @@ def _case(values: Mapping[str, Any], folder: Path) -> Case:
         return Case(**values, published=None if published is None else Published(**published))
     except TypeError as problem:
         raise ProblemError(f"a case needs label, policy, k and user: {problem}") from None
+
+
+def _joined(shared: Mapping[str, Any], case: Mapping[str, Any]) -> dict[str, Any]:
+    """A case with what is said for all of them."""
+    users = [values["user"] for values in (shared, case) if "user" in values]
+    if len(users) == 2 and all(isinstance(words, Mapping) for words in users):
+        return {**shared, **case, "user": {**users[0], **users[1]}}
+    return {**shared, **case}
 
 
 def _without(values: Mapping[str, Any], name: str) -> dict[str, Any]:
