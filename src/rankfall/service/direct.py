@@ -7,6 +7,7 @@ from typing import Any
 from fastapi.routing import APIRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from rankfall.service.edge import GRANT
 from rankfall.service.problems import response_of
 from rankfall.service.service import Service
 from rankfall.service.serving import FEEDBACK, RANK, feedback_from, rank_from, routes
@@ -32,12 +33,11 @@ class Direct:
         if message["type"] != "http.request":  # the caller is gone
             return
         scope["route"] = _ROUTES[RANK if model else FEEDBACK]
-        key = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"x-api-key"), None)
         try:
             if model:
-                text = await rank_from(self._service, key, model, message["body"])
+                text = await rank_from(self._service, scope[GRANT], model, message["body"])
             else:
-                text = await feedback_from(self._service, key, message["body"])
+                text = await feedback_from(self._service, scope[GRANT], message["body"])
         except Exception as problem:
             await response_of(problem)(scope, receive, send)
             return

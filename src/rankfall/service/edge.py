@@ -18,7 +18,8 @@ from rankfall.service.metrics import Metrics
 _log = logging.getLogger("rankfall.access")
 
 
-NO_KEY = "no valid key in the header X-API-Key"
+GRANT = "rankfall.grant"
+"""Where in the scope of a request it stands what its caller may do."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +78,11 @@ class Edge:
 
     def _admit(self, scope: Scope) -> None:
         """Who has no key is told nothing, and nothing they send is read."""
-        if self._keys and scope["path"].startswith(("/v1", "/metrics")):
+        if scope["path"].startswith(("/v1", "/metrics")):
             given = next((value for name, value in scope["headers"] if name == b"x-api-key"), b"")
-            if self._keys.grant(given.decode("latin-1")) is None:
-                raise RefusedError(NO_KEY, code="unauthorized", status=401)
+            scope[GRANT] = self._keys.grant(given.decode("latin-1"))
+            if scope[GRANT] is None:
+                raise RefusedError("no valid key in the header X-API-Key", code="unauthorized", status=401)
 
     async def _whole(self, scope: Scope, receive: Receive) -> Receive:
         bulk = scope["path"] == "/v1/catalog/bulk"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fastapi import Request
 
 from rankfall.errors import NotFoundError, RefusedError
-from rankfall.service.edge import NO_KEY, Limits
+from rankfall.service.edge import GRANT, Limits
 from rankfall.service.engine import Engine
 from rankfall.service.keys import Grant, Keys
 from rankfall.service.metrics import Metrics
@@ -37,14 +37,8 @@ class Service:
         return model
 
     def grant(self, request: Request) -> Grant:
-        """What this caller may do; raises for a wrong key."""
-        return self.grant_of(request.headers.get("x-api-key"))
-
-    def grant_of(self, key: str | None) -> Grant:
-        """What the holder of a key may do; raises for a wrong one."""
-        grant = self.keys.grant(key)
-        if grant is None:
-            raise RefusedError(NO_KEY, code="unauthorized", status=401)
+        """What this caller may do, as the edge has found."""
+        grant: Grant = request.scope[GRANT]
         return grant
 
     def need(self, request: Request, right: str, model: str) -> Grant:

@@ -13,6 +13,7 @@ from rankfall.errors import NotFoundError, RankfallError, StoreError
 from rankfall.service.bodies import read, takes
 from rankfall.service.edge import error_body
 from rankfall.service.feeding import Fed
+from rankfall.service.keys import Grant
 from rankfall.service.problems import problem_of
 from rankfall.service.ranking import Request as Wanted
 from rankfall.service.ranking import Shown, answer_of, iso
@@ -70,9 +71,9 @@ async def _rank(service: Service, name: str, ask: Ask) -> str:
     return event.answer
 
 
-async def rank_from(service: Service, key: str | None, model: str, body: bytes) -> str:
+async def rank_from(service: Service, grant: Grant, model: str, body: bytes) -> str:
     """The answer to a rank request, from its parts."""
-    allowed(service.grant_of(key), "rank", model)
+    allowed(grant, "rank", model)
     return await _rank(service, model, read(Ask, body))
 
 
@@ -85,8 +86,8 @@ async def rank_from(service: Service, key: str | None, model: str, body: bytes) 
 )
 async def rank(request: Request) -> Response:
     """A list, best first. It is stored with its features before it is answered, so that feedback can come any time."""
-    key, body = request.headers.get("x-api-key"), await request.body()
-    return _json(await rank_from(service_of(request), key, request.path_params["model"], body))
+    service, body = service_of(request), await request.body()
+    return _json(await rank_from(service, service.grant(request), request.path_params["model"], body))
 
 
 @routes.post(
@@ -129,9 +130,8 @@ def _several(body: bytes) -> list[Feedback]:
     return [read(Feedback, body)]
 
 
-async def feedback_from(service: Service, key: str | None, body: bytes) -> str:
+async def feedback_from(service: Service, grant: Grant, body: bytes) -> str:
     """The answer to a feedback request, from its parts."""
-    grant = service.grant_of(key)
     several = _several(body)
     _check_batch(service, len(several))
     results = await service.running.feed(several, lambda model: grant.may("feedback", model))
@@ -156,8 +156,8 @@ async def feedback_from(service: Service, key: str | None, body: bytes) -> str:
 )
 async def feedback(request: Request) -> Response:
     """Counts of what became of the feedback. What is accepted is stored for good, and learned once."""
-    key, body = request.headers.get("x-api-key"), await request.body()
-    return _json(await feedback_from(service_of(request), key, body))
+    service, body = service_of(request), await request.body()
+    return _json(await feedback_from(service, service.grant(request), body))
 
 
 def _count(service: Service, results: list[Fed]) -> None:
