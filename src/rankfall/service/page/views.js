@@ -24,6 +24,7 @@ const coveredChart = new LineChart(byId("covered-chart"), {
 });
 
 export function showCatalog({ items, topics, features }) {
+  byId("covered-title").parentElement.hidden = !topics.length;
   setText(byId("catalog"), `${plural(items, "item", "items")}, ${plural(topics.length, "topic", "topics")}, `
     + plural(features, "feature", "features"));
 }
