@@ -2,7 +2,10 @@
 it does."""
 
 import copy
+import gc
 import json
+import threading
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -141,9 +144,53 @@ def test_policies_that_count_alike_take_over_from_each_other() -> None:
         first.update(ranking, clicks)
         direct.update(ranking, clicks)  # type: ignore[attr-defined]
     assert other.rank(8).items.tolist() == direct.rank(8).items.tolist()  # type: ignore[attr-defined]
-    assert {recipe.learns for recipe in (ITEMS[n] for n in ("CascadeUCB1", "CascadeKLUCB", "CascadeTS"))} == {
-        "counts of first clicks"
-    }
+    assert {ITEMS[n].learns() for n in ("CascadeUCB1", "CascadeKLUCB", "CascadeTS")} == {"counts of first clicks"}
+
+
+def test_each_ranks_its_own_way_on_a_state_they_share() -> None:
+    one = taught("CascadeKLUCB")
+    before = one.rank(8)
+    other = served("CascadeTS").with_model(one.model)
+    assert one.rank(8).scores.tolist() == before.scores.tolist()
+    assert other.rank(8, rng=np.random.default_rng(0)).scores.tolist() != before.scores.tolist()
+    other.update(other.rank(3), 0)
+    assert one.n_updates == other.n_updates == 31
+
+
+@names
+def test_it_is_read_while_it_learns(name: str) -> None:
+    """What is told and shown is of one moment, whatever is learned meanwhile."""
+    policy, done = taught(name), threading.Event()
+
+    def learn() -> None:
+        while not done.is_set():
+            policy.update(policy.rank(3), 1)
+
+    thread = threading.Thread(target=learn)
+    thread.start()
+    try:
+        for _ in range(2000):
+            assert all(0.0 <= part.weight <= 1.0 + 1e-9 for part in policy.summary())
+            policy.explain(policy.rank(4))
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_a_state_does_not_hold_on_to_catalogs_of_old() -> None:
+    policy = taught("CascadeSWUCB")
+    first = weakref.ref(policy.catalog)
+    policy = served("CascadeSWUCB").with_model(policy.model)
+    gc.collect()
+    assert first() is None
+    assert policy.n_updates == 30
+
+
+def test_items_of_one_title_are_told_apart() -> None:
+    policy = ITEMS["CascadeUCB1"].serve(Catalog(ids=[1, 2, 3], titles=["Same", "Same", "Other"]))
+    policy.update(policy.rank(3), 1)
+    policy.update(policy.rank(3), None)
+    assert [part.name for part in policy.summary()] == ["Same (1)", "Same (2)", "Other"]
 
 
 @names
@@ -185,12 +232,20 @@ def test_rankings_of_others_are_refused() -> None:
 def test_damaged_states_are_refused() -> None:
     policy = taught("CascadeSWUCB")
     arrays = policy.model.arrays()
+    far = np.full_like(arrays["window"], 10**13)
     many = {"window": np.zeros((9, 2), dtype=np.int64), "hits": np.zeros(9, dtype=np.int64)}
     for wrong, said in (
         ({n: a for n, a in arrays.items() if n != "n_updates"}, "CascadeSWUCB has"),
         ({**arrays, "observed": arrays["observed"][:-1]}, "observed is"),
         ({**arrays, "clicked": np.full_like(arrays["clicked"], np.nan)}, "clicked is"),
         ({**arrays, **many}, "9 answers and 9 clicks for a window of 6"),
+        ({**arrays, "window": far}, "items and clicks that are not there"),
+        ({**arrays, "window": np.full_like(arrays["window"], -1)}, "answers without items"),
+        ({**arrays, "hits": np.full_like(arrays["hits"], 10**13)}, "items and clicks that are not there"),
+        ({**arrays, "n_updates": np.array(-5)}, "-5 updates"),
+        ({**arrays, "clicked": arrays["observed"] + 1.0}, "not between 0 and what was observed"),
+        ({**arrays, "ids": np.frombuffer(b'["a", "a"]', dtype=np.uint8)}, "not different"),
+        ({**arrays, "ids": np.frombuffer(b"7", dtype=np.uint8)}, "not different"),
     ):
         with pytest.raises(ValueError, match=said):
             policy.restored(wrong)

@@ -2,6 +2,8 @@
 
 import json
 import math
+import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from itertools import count, permutations
@@ -14,16 +16,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engines import START, FakeClock, Quiet, arrays, make_model, open_engine, patch, small_catalog
-from rankfall import CascadeHybrid, RankError
+from rankfall import CascadeHybrid, Catalog, CatalogError, RankError
 from rankfall.errors import ConflictError, NotFoundError, StoreError
 from rankfall.model import Ridge
 from rankfall.policies import LinearPolicy
-from rankfall.service.engine import Do, Load
+from rankfall.service import setup
+from rankfall.service.engine import Do, Engine, Load
+from rankfall.service.feeding import Feed
 from rankfall.service.keeper import Job
 from rankfall.service.model import changed
 from rankfall.service.ranking import in_control
-from rankfall.service.schemas import ItemPatch
-from rankfall.stores import Event
+from rankfall.service.schemas import Feedback, ItemPatch
+from rankfall.stores import Event, Transaction, open_store
 
 WAIT = 600.0
 USERS = ["anna", "ben", "cleo", "dora"]
@@ -734,6 +738,58 @@ def test_a_batch_that_is_tried_again_decides_nothing_twice(engine: Quiet, monkey
 
 
 # The catalog, models and users
+
+
+def test_answers_and_forgetting_do_not_wait_for_each_other(postgres_url: str, clock: FakeClock) -> None:
+    """One server has feedback and a decision in one batch; another forgets the user meanwhile."""
+    problems: list[str] = []
+    first = open_engine(postgres_url, clock, on_store_error=lambda: problems.append("first"))
+    second = open_engine(postgres_url, clock, on_store_error=lambda: problems.append("second"))
+    batched, alone = threading.Event(), threading.Event()
+
+    def decide(tx: Transaction) -> None:
+        alone.wait(5)
+        tx.alone()
+
+    def forget(tx: Transaction) -> None:
+        tx.alone()
+        alone.set()
+        time.sleep(0.2)
+        second.forget("anna")(tx)
+
+    try:
+        make_model(first, "own", scope="user")
+        second.run(second.fold)
+        event = first.rank_now("own", user="anna")
+        waiting = [first._keeper.ask(Do(lambda _: batched.wait(5)))]  # what is asked meanwhile comes in one batch
+        waiting.append(first._keeper.ask(Feed([Feedback(event_id=event.id, clicked=1)], lambda _: True)))
+        waiting.append(first._keeper.ask(Do(decide)))
+        batched.set()
+        waiting.append(second._keeper.ask(Do(forget)))
+        for future in waiting:
+            future.result(30)
+        assert problems == []
+        assert second.store.event(event.id) is None
+    finally:
+        first.stop()
+        second.stop()
+
+
+def test_a_first_start_that_another_was_faster_than(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The catalog is then the other's; a model that it cannot serve is not made, and the store stays good."""
+    seed = setup._seed
+
+    def second(engine: Engine, catalog: Catalog) -> Any:
+        other = Engine(open_store(place))
+        other.do_now(seed(other, Catalog(ids=["a", "b"])))
+        other.close()
+        return seed(engine, catalog)
+
+    monkeypatch.setattr(setup, "_seed", second)
+    with pytest.raises(CatalogError, match="CascadeHybrid needs topics or relevance features"):
+        setup.prepare(place, small_catalog, {"policy": "CascadeHybrid"})
+    monkeypatch.undo()
+    assert setup.prepare(place, None, {"policy": "CascadeTS"}) == ["Model 'default': CascadeTS, 2 items, mode online."]
 
 
 def test_the_last_item_stays(engine: Quiet) -> None:

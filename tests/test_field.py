@@ -234,6 +234,24 @@ def test_policies_learn_by_the_features_of_a_catalog(tmp_path: Path) -> None:
         FieldStudy.from_toml(INTENTS + 'catalog = "items.parquet"')
 
 
+def test_a_user_does_not_change_to_one_of_other_items(tmp_path: Path) -> None:
+    ones = np.ones(3)
+    for name, items in (("m", ["a", "b", "c"]), ("n", ["a", "b", "d"])):
+        model = Fitted("cascade", pl.Series("item", items), np.full(3, 0.5), ones, ones, ones, -1.0, 10)
+        model.write_parquet(tmp_path / f"{name}.parquet")
+    text = FITTED.replace("fits/model.parquet", "m.parquet")
+    study = FieldStudy.from_toml(text + 'drift = [{ from = 5, fitted = "n.parquet" }]', tmp_path)
+    with pytest.raises(ProblemError, match="from step 5 on the user knows other items"):
+        study.cases[0].world()
+    with pytest.raises(ProblemError, match="does not drift"):
+        FieldStudy.from_toml(text + 'drift = [{ from = 5, catalog = "n.parquet" }]', tmp_path)
+    for wrong in ("5", "[5]", '"ab"'):
+        with pytest.raises(ProblemError, match="drift must be a list"):
+            FieldStudy.from_toml(f"{text}drift = {wrong}", tmp_path)
+    with pytest.raises(ProblemError, match="intents must be a table of words, got 5"):
+        FieldStudy.from_toml(INTENTS.replace("{ users = 8", "5 # ")).cases[0].world()
+
+
 def test_what_makes_no_sense_of_a_fitted_user_is_refused(tmp_path: Path) -> None:
     study = tmp_path / "study.toml"
     study.write_text(FITTED)

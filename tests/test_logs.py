@@ -24,8 +24,11 @@ from rankfall.logs.reading import Log
 from rankfall.logs.replay import replay
 from rankfall.model import Discount, Forgetting, Window
 from rankfall.policies import LINEAR
+from rankfall.service.engine import Engine
 from rankfall.service.items import catalog_of, item_of
 from rankfall.service.schemas import ItemBody
+from rankfall.service.setup import prepare
+from rankfall.stores import open_store
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -223,6 +226,26 @@ def test_policies_that_count_items_too(
     events = pl.read_parquet(tmp_path / "events.parquet")
     assert events["features"].null_count() == len(events)  # there are none
     assert events["learn"].all()
+
+
+@pytest.mark.parametrize(
+    ("catalog", "policy"),
+    [
+        (Catalog(ids=["a", "b", "c", "d", "e"]), "CascadeKLUCB"),
+        (Catalog(coverage=np.eye(5)), "CascadeLSB"),
+        (Catalog(relevance=np.eye(5)), "CascadeLinUCB"),
+    ],
+    ids=str,
+)
+def test_catalogs_without_topics_or_features(tmp_path: Path, catalog: Catalog, policy: str) -> None:
+    place = str(tmp_path / "data")
+    prepare(place, lambda: catalog, {"policy": policy})
+    engine = Engine(open_store(place))
+    drive(engine, 20)
+    export(engine.store, tmp_path)
+    found = replay(Log(tmp_path), policy, 1.0)
+    assert same(found.states[""].arrays(), state_of(engine))
+    engine.close()
 
 
 def test_feedback_of_the_replay_may_differ(tmp_path: Path) -> None:

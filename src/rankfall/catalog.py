@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -82,7 +83,10 @@ class Catalog:
             raise CatalogError("a catalog needs coverage, relevance or ids; got none of them")
         x = None if coverage is None else finite("coverage", coverage, 2, CatalogError)
         z = None if relevance is None else finite("relevance", relevance, 2, CatalogError)
-        ids = None if ids is None else tuple(ids)
+        if ids is not None:
+            if isinstance(ids, str) or not isinstance(ids, Iterable):
+                raise CatalogError(f"ids must be a sequence of whole numbers or strings, got {ids!r}")
+            ids = tuple(ids)
         n_items = len(x if x is not None else z if z is not None else ids)  # type: ignore[arg-type]
         self.coverage: FloatArray = frozen(np.empty((n_items, 0))) if x is None else x
         self.relevance: FloatArray = frozen(np.empty((n_items, 0))) if z is None else z
@@ -156,6 +160,15 @@ class Catalog:
     def title(self, row: int) -> str:
         """What to call the item in this row: its title, or else its id."""
         return str(self.ids[row]) if self.titles is None else self.titles[row]
+
+    def label(self, row: int) -> str:
+        """What to call the item where names must differ: its title, with its id where others have the same."""
+        title = self.title(row)
+        return f"{title} ({self.ids[row]})" if title in self._repeated else title
+
+    @cached_property
+    def _repeated(self) -> frozenset[str]:
+        return frozenset(title for title, count in Counter(self.titles or ()).items() if count > 1)
 
     @cached_property
     def _row_of(self) -> dict[Id, int]:

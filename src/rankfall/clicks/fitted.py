@@ -192,6 +192,9 @@ def _restored(said: dict[str, Any], table: pl.DataFrame) -> dict[str, Any]:
             raise ValueError(f"{name} does not go from the top down without a gap")
         found[name] = rows["value"] if told else said[name]
     arrays = {name: finite(name, values, 1, ProblemError) for name, values in found.items()}
+    for name in ("attraction", "examination", "termination"):
+        if ((arrays[name] < 0) | (arrays[name] > 1)).any():
+            raise ValueError(f"{name} holds what is no probability")
     if not 0 < len(arrays["examination"]) == len(arrays["termination"]):
         raise ValueError("examination and termination are not of the same positions")
     if type(said["converged"]) is not bool:

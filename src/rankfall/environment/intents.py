@@ -73,6 +73,8 @@ class Intents:
         """
         shown = rows("items", items, self.n_items, ProblemError).tolist()
         flips = finite("coins", coins, 1, ProblemError).tolist()
+        if not shown:
+            return None
         if len(flips) < len(shown):
             raise ProblemError(f"{len(flips)} coins for {len(shown)} positions; one for each")
         which, flips[0] = divmod(flips[0] * self.n_users, 1.0)

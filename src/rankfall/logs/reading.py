@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from rankfall.catalog import Catalog, Id
@@ -94,8 +95,10 @@ class Log:
         version = self._versions[self._next]
         end = self._row + int((self._catalog["version"] == version).sum())
         part = self._catalog[self._row : end]
-        coverage = part.select(pl.col(r"^coverage:.*$")).to_numpy()
-        relevance = part.select(pl.col(r"^relevance:\d+$")).to_numpy()
+        coverage, relevance = (
+            np.column_stack([np.empty((len(part), 0)), *part.select(pl.col(columns))])  # there may be none of them
+            for columns in (r"^coverage:.*$", r"^relevance:\d+$")
+        )
         for i, (item, title, deleted) in enumerate(part.select("id", "title", "deleted").iter_rows()):
             if deleted:
                 self._shelf.take(item)

@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -44,16 +45,28 @@ class ItemRecipe:
     ----------
     name : what to call it.
     build : makes one for so many items, and where it forgets, with its ``discount`` or ``window``.
-    learns : what its state means; policies that say the same can take over from each other.
+    counts : what its state means; policies that say the same can take over from each other.
     forgets : how it must be told to forget, if it does.
     randomised : whether it may rank differently each time it is asked.
     """
 
     name: str
     build: Callable[..., TabularPolicy]
-    learns: str = "counts of first clicks"
+    counts: str = "counts of first clicks"
     forgets: type[Discount] | type[Window] | None = None
     randomised: bool = False
+
+    def learns(self, feedback: str | None = None) -> str:  # noqa: ARG002 - it has its own
+        """What its state means."""
+        return self.counts
+
+    def table(self, forgetting: Forgetting | None, items: int) -> TabularPolicy:
+        """A table of this kind that has learned nothing."""
+        if isinstance(forgetting, Discount):
+            return self.build(items, discount=forgetting.rho)
+        if isinstance(forgetting, Window):
+            return self.build(items, window=forgetting.lists)
+        return self.build(items)
 
     def serve(
         self,
@@ -72,7 +85,7 @@ class ItemRecipe:
         if gamma != 1.0:
             raise ProblemError(f"{self.name} has no gamma; leave it at 1, got {gamma:g}")
         if feedback is not None:
-            raise ProblemError(f"{self.name} learns from {self.learns}; feedback {feedback!r} is for linear policies")
+            raise ProblemError(f"{self.name} learns from {self.counts}; feedback {feedback!r} is for linear policies")
         if self.forgets is None and forgetting is not None:
             raise ProblemError(f"{self.name} does not forget; CascadeDUCB takes a discount, CascadeSWUCB a window")
         if self.forgets is not None and not isinstance(forgetting, self.forgets):
@@ -127,6 +140,8 @@ class Known:
         """The one with exactly these arrays; raises ValueError where they cannot be one."""
         known = cls(make)
         ids = json.loads(arrays["ids"].tobytes())
+        if not isinstance(ids, list) or len({type(item) for item in ids} - {int, str}) or len(set(ids)) < len(ids):
+            raise ValueError("its ids are not different numbers or texts")
         if ids:  # without, nothing was learned
             known.row_of = {item: row for row, item in enumerate(ids)}
             known.table.grow(len(ids))
@@ -153,6 +168,7 @@ class ByItem:
     def __init__(self, catalog: Catalog, recipe: ItemRecipe, forgetting: Forgetting | None = None) -> None:
         self.catalog, self.recipe, self.forgetting = catalog, recipe, forgetting
         self.pruning = False
+        self._own = recipe.table(forgetting, 1)  # how to rank what is known
         self._take(self.fresh())
 
     def __repr__(self) -> str:
@@ -165,24 +181,10 @@ class ByItem:
         twin = memo[id(self)] = self.with_model(model)
         return twin
 
-    def _table(self, size: int) -> TabularPolicy:
-        """A table of the recipe's kind."""
-        if isinstance(self.forgetting, Discount):
-            return self.recipe.build(size, discount=self.forgetting.rho)
-        if isinstance(self.forgetting, Window):
-            return self.recipe.build(size, window=self.forgetting.lists)
-        return self.recipe.build(size)
-
     def _take(self, model: Known) -> None:
-        """Rank by what this state knows, as this recipe does."""
+        """Rank by what this state knows."""
         self._model = model
         self._here: IntArray = np.empty(0, dtype=np.int64)  # in which row of the catalog each item known is; -1: gone
-        own = self._table(1)
-        with model.lock:
-            if type(own) is not type(model.table):
-                own.grow(model.table.n_items)
-                own.restore(model.table.arrays())
-                model.table = own
 
     def _spread(self) -> TabularPolicy:
         """What is known, over the rows of the catalog. Hold the lock."""
@@ -191,7 +193,7 @@ class ByItem:
             rows = [self.catalog.row(item) for item in islice(known, len(self._here), None)]
             more = np.array([-1 if row is None else row for row in rows], dtype=np.int64)
             self._here = np.concatenate([self._here, more])
-        return self._model.table.spread(self._here, self.n_items)
+        return self._own.seeing(self._model.table, self._here, self.n_items)
 
     @property
     def gamma(self) -> float:
@@ -220,11 +222,11 @@ class ByItem:
 
     def fresh(self) -> Known:
         """A state that has learned nothing."""
-        return Known(self._table)
+        return Known(partial(self.recipe.table, self.forgetting))
 
     def restored(self, arrays: Mapping[str, NDArray[Any]]) -> Known:
         """The state with these arrays."""
-        return Known.restore(arrays, self._table)
+        return Known.restore(arrays, partial(self.recipe.table, self.forgetting))
 
     def with_model(self, model: Known) -> ByItem:
         """The same policy on another's learning, which the two then share."""
@@ -293,12 +295,12 @@ class ByItem:
         """The share of clicks of the items observed most, with its standard deviation."""
         with self._model.lock:
             table = self._spread()
-        observed = table.arrays()["observed"]
+        observed = table.observed
         most = np.argsort(-observed, kind="stable")[:MOST_TOLD]
         most = most[observed[most] > 0]
         means, widths = table.means(most)
         return [
-            Weight(self.catalog.title(row), "item", float(mean), float(width))
+            Weight(self.catalog.label(row), "item", float(mean), float(width))
             for row, mean, width in zip(most.tolist(), means, widths, strict=True)
         ]
 

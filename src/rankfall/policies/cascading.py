@@ -73,6 +73,9 @@ class TabularPolicy(BasePolicy):
             fits = given.shape == array.shape or name in ("window", "hits")
             if given.dtype != array.dtype or not fits or not np.isfinite(given).all():
                 raise ValueError(f"{name} is {given.dtype} of shape {given.shape}, not {array.dtype} of {array.shape}")
+        observed, clicked, n_updates = arrays["observed"], arrays["clicked"], int(arrays["n_updates"])
+        if (clicked < 0).any() or (clicked > observed * (1 + 1e-9)).any() or n_updates < 0:
+            raise ValueError(f"{n_updates} updates, or clicks that are not between 0 and what was observed")
         self._observed, self._clicked = arrays["observed"].copy(), arrays["clicked"].copy()
         self._n_updates = int(arrays["n_updates"])
 
@@ -84,14 +87,18 @@ class TabularPolicy(BasePolicy):
             self._observed = np.concatenate([self._observed, np.zeros(more)])
             self._clicked = np.concatenate([self._clicked, np.zeros(more)])
 
-    def spread(self, rows: IntArray, size: int) -> Self:
-        """What is known, for ranking, over ``size`` other rows: that of row i is at ``rows[i]``, or nowhere if -1."""
+    def seeing(self, other: TabularPolicy, rows: IntArray, size: int) -> Self:
+        """A policy that ranks ``size`` items as this one does, by what another has learned, and learns nothing.
+
+        What the other knows of its row i is known of ``rows[i]`` here, or of none if that is -1.
+        """
         twin = copy.copy(self)
         twin._resize(size)
         twin._observed, twin._clicked = np.zeros(size), np.zeros(size)
         there = np.flatnonzero(rows >= 0)
-        twin._observed[rows[there]] = self._observed[there]
-        twin._clicked[rows[there]] = self._clicked[there]
+        twin._observed[rows[there]] = other._observed[there]
+        twin._clicked[rows[there]] = other._clicked[there]
+        twin._n_updates = other._n_updates
         return twin
 
     def best(self, k: int, rows: IntArray, rng: np.random.Generator | None = None) -> tuple[IntArray, FloatArray]:
@@ -100,6 +107,11 @@ class TabularPolicy(BasePolicy):
         if k:
             self._place(rows, items, scores, rng)
         return items, scores
+
+    @property
+    def observed(self) -> FloatArray:
+        """How often each item was observed: a copy."""
+        return self._observed.copy()
 
     def means(self, rows: IntArray) -> tuple[FloatArray, FloatArray]:
         """Share of clicks of these rows, and its standard deviation as if one more of each answer had been seen."""
@@ -305,6 +317,13 @@ class CascadeDUCB(TabularPolicy):
         super().restore(arrays)
         self._weight = float(arrays["weight"])
 
+    def seeing(self, other: TabularPolicy, rows: IntArray, size: int) -> Self:
+        """See :meth:`TabularPolicy.seeing`; the other must fade as well."""
+        twin = super().seeing(other, rows, size)
+        assert isinstance(other, CascadeDUCB)
+        twin._weight = other._weight
+        return twin
+
     def _place(self, rows: IntArray, items: IntArray, scores: FloatArray, rng: np.random.Generator | None) -> None:  # noqa: ARG002
         budget = 4.0 * self.epsilon * math.log(max(self._weight, 1.0))
         bounds.width_list(rows, self._observed, self._clicked, budget, items, scores)
@@ -359,6 +378,7 @@ class CascadeSWUCB(TabularPolicy):
         self.window = whole("window", window, ProblemError, low=1)
         self.epsilon = number("epsilon", epsilon, ProblemError, low=0.0)
         self._recent: deque[tuple[IntArray, int, int]] = deque()  # items, how many were observed, position clicked
+        self._lately = 0  # how many these are
 
     def arrays(self) -> dict[str, FloatArray | IntArray]:
         """All it has learned, by name: a copy. ``window`` has a row for each answer, oldest first, padded with -1."""
@@ -375,13 +395,22 @@ class CascadeSWUCB(TabularPolicy):
         if window.ndim != 2 or hits.shape != window.shape[:1] or len(window) > self.window:
             raise ValueError(f"{len(window)} answers and {len(hits)} clicks for a window of {self.window}")
         super().restore(arrays)
+        lists = [(row[row >= 0], hit) for row, hit in zip(window, hits.tolist(), strict=True)]
+        if (window >= self._n_items).any() or not all(len(items) and -1 <= hit < len(items) for items, hit in lists):
+            raise ValueError("the window has answers without items, or items and clicks that are not there")
         self._recent.clear()
-        for row, hit in zip(window, hits.tolist(), strict=True):
-            items = row[row >= 0]
-            self._recent.append((items, len(items), hit))
+        self._recent.extend((items, len(items), hit) for items, hit in lists)
+        self._lately = len(lists)
+
+    def seeing(self, other: TabularPolicy, rows: IntArray, size: int) -> Self:
+        """See :meth:`TabularPolicy.seeing`; the other must have a window as well."""
+        twin = super().seeing(other, rows, size)
+        assert isinstance(other, CascadeSWUCB)
+        twin._lately = other._lately
+        return twin
 
     def _place(self, rows: IntArray, items: IntArray, scores: FloatArray, rng: np.random.Generator | None) -> None:  # noqa: ARG002
-        budget = self.epsilon * math.log(max(len(self._recent), 1))
+        budget = self.epsilon * math.log(max(self._lately, 1))
         bounds.width_list(rows, self._observed, self._clicked, budget, items, scores)
 
     def _count(self, items: IntArray, clicks: list[int]) -> None:
@@ -389,6 +418,7 @@ class CascadeSWUCB(TabularPolicy):
             bounds.observe(*self._recent.popleft(), -1.0, self._observed, self._clicked)
         super()._count(items, clicks)
         self._recent.append((items, clicks[0] + 1 if clicks else len(items), clicks[0] if clicks else -1))
+        self._lately = len(self._recent)
 
 
 def _horizon(name: str, steps: int | None, instead: str) -> int:

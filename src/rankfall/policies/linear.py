@@ -89,10 +89,9 @@ class Recipe:
         """Whether it may rank differently each time it is asked."""
         return self.exploration in ("thompson", "epsilon")
 
-    @property
-    def learns(self) -> str:
+    def learns(self, feedback: str | None = None) -> str:
         """What its state means; policies that say the same can take over from each other."""
-        return f"{self.coverage} coverage, {self.relevance} relevance, feedback {self.feedback}"
+        return f"{self.coverage} coverage, {self.relevance} relevance, feedback {feedback or self.feedback}"
 
     def serve(
         self,

@@ -122,9 +122,8 @@ class Servable(Protocol):
         """What to call it."""
         ...
 
-    @property
-    def learns(self) -> str:
-        """What its state means; policies that say the same can take over from each other."""
+    def learns(self, feedback: str | None = None) -> str:
+        """What its state means, with this feedback; policies that say the same can take over from each other."""
         ...
 
     def serve(

@@ -106,7 +106,7 @@ LINEAR: Mapping[str, Recipe] = MappingProxyType(
         )
     }
 )
-"""Every linear policy: those that a service can learn with."""
+"""Every linear policy."""
 
 _OTHERS: tuple[Kind, ...] = (
     *cascading.KINDS,

@@ -189,15 +189,19 @@ class Engine:
                 wanted[job.what.model.name].append(job)
         for of_model in wanted.values():  # first: if this fails, nothing was written that a second attempt would repeat
             self._load_keys(of_model)
-        writing = [job for job in jobs if not isinstance(job.what, Load)]
-        if writing:
+        recording = [job for job in jobs if isinstance(job.what, Record)]
+        feeding = [job for job in jobs if isinstance(job.what, Feed)]
+        doing = [job for job in jobs if isinstance(job.what, Do)]
+        if recording or feeding:
             with self.store.transaction() as tx:
-                self._record(tx, [job for job in writing if isinstance(job.what, Record)])
-                feed(tx, [job for job in writing if isinstance(job.what, Feed)], self.clock())
-                for job in writing:
-                    if isinstance(job.what, Do):
-                        self._do(tx, job)
-            self._keeper.deliver([job for job in writing if isinstance(job.what, Record)])  # need not wait for the fold
+                self._record(tx, recording)
+                feed(tx, feeding, self.clock())
+            self._keeper.deliver(recording)  # need not wait for the fold
+        if doing:  # apart: who answers lists must not wait for who forgets them, nor the other way round
+            with self.store.transaction() as tx:
+                for job in doing:
+                    self._do(tx, job)
+        if feeding or doing or recording:
             try:
                 self.fold()
             except StoreError as problem:  # what was written is durable; it is folded as soon as the store is back

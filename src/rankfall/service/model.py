@@ -14,7 +14,7 @@ import numpy as np
 from rankfall.catalog import Catalog
 from rankfall.errors import ConflictError
 from rankfall.model import Discount, Forgetting, Window
-from rankfall.policies import SERVED, Ranking, Served
+from rankfall.policies import SERVED, LinearPolicy, Ranking, Served
 from rankfall.service.schemas import Discounting, Settings
 from rankfall.service.tally import Tally
 from rankfall.stores import Checkpoint, Entry, Position, Store
@@ -71,12 +71,14 @@ def policy_of(settings: Settings, catalog: Catalog) -> Served:
 def changed(settings: Settings, changes: dict[str, Any], catalog: Catalog) -> Settings:
     """Other settings for the same states; raises what does not fit."""
     new = Settings(**{**settings.model_dump(), **changes})
-    before, after = SERVED[settings.policy], SERVED[new.policy]
-    if before.learns != after.learns:
-        alike = ", ".join(name for name, one in SERVED.items() if one.learns == before.learns and one is not before)
+    means = {name: one.learns(settings.feedback) for name, one in SERVED.items()}
+    known = means.pop(settings.policy)
+    if new.policy != settings.policy and means[new.policy] != known:
+        alike = ", ".join(name for name, other in means.items() if other == known)
         raise ConflictError(
-            f"{settings.policy} has learned {before.learns}, which {new.policy} cannot take over (it learns "
-            f"{after.learns}); this model can change to: {alike or 'no other'}. Make a second model for {new.policy}"
+            f"{settings.policy} has learned {known}, which {new.policy} cannot take over (it learns "
+            f"{means[new.policy]}); this model can change to: {alike or 'no other'}. Make a second model for "
+            f"{new.policy}"
         )
     policy_of(new, catalog)
     return new
@@ -135,8 +137,11 @@ class Model:
         """Take new settings; what was learned stays."""
         with self._lock:
             before, self.settings = self.settings, settings
-            if any(getattr(before, name) != getattr(settings, name) for name in ("blocked", "gamma", "policy")):
+            if any(getattr(before, name) != getattr(settings, name) for name in ("blocked", "policy")):
                 self._build(self._full, self._version)
+            elif isinstance(self._template, LinearPolicy) and settings.gamma != self._template.gamma:
+                self._template.gamma = settings.gamma
+                self._revision += 1
 
     def key(self, user: str | None, segment: str | None) -> str | None:
         """Which state serves this caller; None if the caller did not say what is needed to know."""

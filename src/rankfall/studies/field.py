@@ -113,18 +113,24 @@ class Case:
     def _changes(self) -> list[tuple[int, dict[str, Any]]]:
         """From which step on the user is another one, and all words of that one."""
         rest = _without(self.user, "drift")
-        return [
-            (whole("from", change.get("from"), ProblemError, low=1), {**rest, **_without(change, "from")})
-            for change in self.user.get("drift", [])
-        ]
+        changes = []
+        for change in self.user.get("drift", []):
+            if "catalog" in change:
+                raise ProblemError("what policies know of the items does not drift; say catalog once, for the user")
+            start = whole("from", change.get("from"), ProblemError, low=1)
+            changes.append((start, {**rest, **_without(change, "from")}))
+        return changes
 
     def world(self, run: int = 0) -> tuple[Catalog, Environment]:
         """What the policy knows of the items in this run, and who looks at them."""
         catalog, user = _user(self.user, self.k, run)
-        changes = self._changes()
-        if not changes:
-            return catalog, user
-        return catalog, Drifting([(0, user), *((start, _user(words, self.k, run)[1]) for start, words in changes)])
+        stretches = [(0, user)]
+        for start, words in self._changes():
+            later, other = _user(words, self.k, run)
+            if later.ids != catalog.ids:
+                raise ProblemError(f"from step {start} on the user knows other items; all models must be of the same")
+            stretches.append((start, other))
+        return catalog, user if len(stretches) == 1 else Drifting(stretches)
 
     def make(self, catalog: Catalog, steps: int) -> Policy:
         """The policy, with its settings."""
@@ -373,6 +379,8 @@ def _found(words: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         if isinstance(found.get(word), str):
             found[word] = str(folder / found[word])
     if "drift" in found:
+        if not isinstance(found["drift"], list) or not all(isinstance(change, Mapping) for change in found["drift"]):
+            raise ProblemError(f"drift must be a list of {{from, ...}}, got {found['drift']!r}")
         found["drift"] = [_found(change, folder) for change in found["drift"]]
     return found
 
@@ -392,16 +400,17 @@ def _check_words(words: Mapping[str, Any]) -> None:
             raise ProblemError(f"a user with {word!r} is complete; leave {sorted(beside)[0]!r} away")
 
 
-def _plain(n_items: int) -> Catalog:
+def _plain(n_items: int, ids: list[Any] | None = None) -> Catalog:
     """Items with no features to know them by: each is its own."""
-    return Catalog(relevance=np.eye(n_items, n_items if n_items <= _OWN else 0))
+    return Catalog(relevance=np.eye(n_items, n_items if n_items <= _OWN else 0), ids=ids)
 
 
 def _shelf(fitted: Fitted, path: str | None) -> Catalog:
     """The items of a fitted user, with the features a catalog has of them."""
+    ids = [item if isinstance(item, int | str) else str(item) for item in fitted.items.to_list()]
     if path is None:
-        return _plain(len(fitted.items))
-    whole_catalog, ids = Catalog.read_parquet(path), fitted.items.to_list()
+        return _plain(len(ids), ids)
+    whole_catalog = Catalog.read_parquet(path)
     try:
         rows = whole_catalog.rows(ids)
     except CatalogError as problem:
@@ -412,6 +421,8 @@ def _shelf(fitted: Fitted, path: str | None) -> Catalog:
 
 def _made_up(word: str, values: Mapping[str, Any], run: int) -> Any:
     """What a word for something made up stands for in this run."""
+    if not isinstance(values, Mapping):
+        raise ProblemError(f"{word} must be a table of words, got {values!r}")
     seed = values.get("seed", 0)
     if isinstance(seed, list):
         if not seed:

@@ -104,7 +104,7 @@ export class TryIt {
       `Shown: ${ARMS[answer.arm] ?? answer.arm}. Mode ${answer.mode}, version ${answer.model_version}, event `,
       h("code", {}, answer.event_id ?? "none"), ".",
       explained ? " Score = relevance + what each topic still adds to the items above + "
-        + "exploration (gamma times how unsure the model is)." : " This list has no scores to explain.",
+        + "exploration (more for items the model is unsure of)." : " This list has no scores to explain.",
       rest ? " The parts of some items do not add up to their score." : "");
     byId("try-legend").replaceChildren(...(explained ? this.legend(kinds) : []));
     byId("try-items").replaceChildren(...rows.map(({ item, parts }) => this.row(item, parts, low, high)));
