@@ -321,8 +321,8 @@ def write_field(study: FieldStudy, runs: pl.DataFrame, out: Path) -> list[Path]:
 def markdown(study: FieldStudy, table: pl.DataFrame) -> str:
     """The table for people."""
     lines = [f"# {study.name}", ""]
-    lines += [text for text in (study.source, study.note) if text]
-    lines += ["", f"{study.runs} runs of {study.steps:,} steps.", ""]
+    for text in (study.source, study.note.strip(), f"{study.runs} runs of {study.steps:,} steps."):
+        lines += [text, ""] if text else []
     with_published = table["published"].is_not_null().any()
     heads = [
         "case",
