@@ -19,7 +19,9 @@ from rankfall.policies import SERVED
 
 
 @click.command(short_help="Serve rankings and learn from feedback.")
-@click.option("--catalog", type=click.Path(path_type=Path), help="Items: a Parquet or CSV file. Read the first time only.")
+@click.option(
+    "--catalog", type=click.Path(path_type=Path), help="Items: a Parquet or CSV file. Read the first time only."
+)
 @click.option(
     "--data",
     type=click.Path(path_type=Path),

@@ -60,8 +60,8 @@ def sqlite_at(path: Path) -> Dialect:
             big="INTEGER",
         ),
         begin="BEGIN IMMEDIATE",  # transactions commit one after the other, so entries are numbered as they commit
-        share="",
-        hold="",
+        answering="",
+        forgetting="",
         alone="",
         after="j.xid >= ? AND j.seq > ?",
         final="TRUE",

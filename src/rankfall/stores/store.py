@@ -51,8 +51,8 @@ class Dialect:
     connect: Callable[[], Connection]
     schema: Sequence[str]
     begin: str
-    share: str  # behind a SELECT: the rows stay until this transaction ends
-    hold: str  # behind a SELECT: nobody else may have the rows until this transaction ends
+    answering: str  # nothing is forgotten until this transaction ends
+    forgetting: str  # waits for those who are answering, and makes them wait until this transaction ends
     alone: str  # makes the others that ask for it wait until this transaction ends
     after: str  # entries after a position (two parameters)
     final: str  # entries before which nothing can come to stand any more
@@ -118,9 +118,11 @@ class Transaction:
         """
         sql = (
             "INSERT INTO journal (kind, model, key, event_id, body, at, token) "
-            f"SELECT ?, ?, ?, id, ?, ?, ? FROM events WHERE id = ? {self._dialect.share} "
+            "SELECT ?, ?, ?, id, ?, ?, ? FROM events WHERE id = ? "
             "ON CONFLICT (event_id) DO NOTHING RETURNING 1"
         )
+        if rows and self._dialect.answering:
+            self.run(self._dialect.answering)
         given = [(kind, model, key, *rest, event) for kind, model, key, event, *rest in rows]
         return [bool(stored) for stored in self.run_many(sql, given)]
 
@@ -183,7 +185,8 @@ class Transaction:
         Returns how many states and lists were removed, and from how many lists the name was taken.
         """
         states = removed = 0
-        self.run(f"SELECT 1 FROM events WHERE user_id = ? ORDER BY id {self._dialect.hold}", (user,))
+        if self._dialect.forgetting:
+            self.run(self._dialect.forgetting)
         for model in own:
             held = self.run("SELECT 1 FROM journal WHERE model = ? AND key = ? LIMIT 1", (model, user))
             states += len(held)
