@@ -42,6 +42,12 @@ def postgres_url(postgres: "Cluster") -> Iterator[str]:
     postgres.drop(url)
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a store may be: a folder, and the address of a new database."""
+    return str(tmp_path / "data") if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
+
+
 @pytest.fixture(scope="session")
 def small_catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file with twelve items, with titles and topics."""

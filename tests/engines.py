@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rankfall import Catalog
+from rankfall.model import Ridge
 from rankfall.service.engine import Engine
 from rankfall.service.feeding import Fed
 from rankfall.service.items import catalog_of
@@ -20,6 +21,7 @@ from rankfall.stores import Event, Transaction, open_store
 
 T = TypeVar("T")
 START = 1_800_000_000.0
+WAIT = 600.0
 
 
 class FakeClock:
@@ -114,3 +116,21 @@ def patch(engine: Quiet, name: str = "default", **changes: Any) -> None:
 def arrays(engine: Quiet, model: str = "default", key: str = "") -> dict[str, bytes]:
     """The state of a key, byte for byte."""
     return {name: array.tobytes() for name, array in engine.state_now(model, key).policy.model.arrays().items()}
+
+
+Learned = tuple[bytes, int | None]
+"""What was kept of a list, and the 0-based position of the first click."""
+
+
+def batch(learned: list[Learned]) -> dict[str, bytes]:
+    """The state after these lists, computed by itself: under the cascade, what is above the first click was passed by,
+    and what is below was not seen."""
+    model = Ridge(4)
+    for features, click in learned:
+        rows = np.frombuffer(features).reshape(-1, 4)
+        seen = len(rows) if click is None else click + 1
+        rewards = np.zeros(seen)
+        if click is not None:
+            rewards[click] = 1.0
+        model.learn(rows[:seen], rewards)
+    return {name: array.tobytes() for name, array in model.arrays().items()}

@@ -23,6 +23,13 @@ START_PATIENCE = 300.0
 """The same for the start of a server, which may have to compile first."""
 
 
+JSON = {"Content-Type": "application/json"}
+NDJSON = {"Content-Type": "application/x-ndjson"}
+PARQUET = {"Content-Type": "application/vnd.apache.parquet"}
+ITEM = {"coverage": {"comedy": 0.5}, "relevance": [0.1, 0.2, 0.3]}
+RANK, FEED, PATCH = "/v1/models/default/rank", "/v1/feedback", "/v1/models/default"
+
+
 class Served:
     """`rankfall serve` on a port of its own, which it keeps when started again.
 
@@ -139,3 +146,18 @@ class Served:
 def make_catalog(path: Path, items: int = 200, topics: int = 6, features: int = 4, seed: int = 1) -> Path:
     rankfall.generate(items=items, topics=topics, features=features, seed=seed).catalog.write_parquet(path)
     return path
+
+
+def problem(answer: httpx.Response, status: int, code: str) -> str:
+    """The message of an error, which has the form that was agreed on."""
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/json"), answer.text
+    error = answer.json()["error"]
+    assert set(answer.json()) == {"error"}
+    assert set(error) <= {"code", "message", "where"}
+    assert error["code"] == code
+    return str(error["message"])
+
+
+def serve(*options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "rankfall", "serve", *options]
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)

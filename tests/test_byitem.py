@@ -235,13 +235,16 @@ def test_damaged_states_are_refused() -> None:
     far = np.full_like(arrays["window"], 10**13)
     many = {"window": np.zeros((9, 2), dtype=np.int64), "hits": np.zeros(9, dtype=np.int64)}
     for wrong, said in (
-        ({n: a for n, a in arrays.items() if n != "n_updates"}, "CascadeSWUCB has"),
+        (
+            {n: a for n, a in arrays.items() if n != "n_updates"},
+            "counts are observed, clicked and n_updates; got observed, clicked",
+        ),
         ({**arrays, "observed": arrays["observed"][:-1]}, "observed is"),
         ({**arrays, "clicked": np.full_like(arrays["clicked"], np.nan)}, "clicked is"),
         ({**arrays, **many}, "9 answers and 9 clicks for a window of 6"),
-        ({**arrays, "window": far}, "items and clicks that are not there"),
+        ({**arrays, "window": far}, "items that are not there"),
         ({**arrays, "window": np.full_like(arrays["window"], -1)}, "answers without items"),
-        ({**arrays, "hits": np.full_like(arrays["hits"], 10**13)}, "items and clicks that are not there"),
+        ({**arrays, "hits": np.full_like(arrays["hits"], 10**13)}, "clicks that are not there"),
         ({**arrays, "n_updates": np.array(-5)}, "-5 updates"),
         ({**arrays, "clicked": arrays["observed"] + 1.0}, "not between 0 and what was observed"),
         ({**arrays, "ids": np.frombuffer(b'["a", "a"]', dtype=np.uint8)}, "not different"),

@@ -30,12 +30,6 @@ from rankfall.service.schemas import ItemBody
 from rankfall.service.setup import prepare
 from rankfall.stores import open_store
 
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return str(tmp_path / "data") if request.param == "sqlite" else request.getfixturevalue("postgres_url")
-
-
 # Export
 
 

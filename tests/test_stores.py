@@ -38,11 +38,6 @@ EVENT = Event(
 )
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return str(tmp_path / "data") if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
-
-
 @pytest.fixture
 def store(place: str) -> Iterator[Store]:
     opened = open_store(place)

@@ -109,3 +109,10 @@ def rows(name: str, value: Iterable[int], n_items: int, error: type[RankfallErro
     if twice.any():
         raise error(f"{name} holds {ordered[1:][twice][0]} twice; each row at most once")
     return array.astype(np.int64)
+
+
+def fill(own: NDArray[Any], name: str, given: NDArray[Any]) -> None:
+    """Put what was saved in the place of an array; raises ValueError where it does not fit, or is not finite."""
+    if own.shape != given.shape or own.dtype != given.dtype or not np.isfinite(given).all():
+        raise ValueError(f"{name} is {given.dtype} of shape {given.shape}, not {own.dtype} of {own.shape}")
+    own[...] = given

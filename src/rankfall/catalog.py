@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from rankfall.arrays import FloatArray, IntArray, finite, frozen
 from rankfall.errors import CatalogError, FileError
-from rankfall.files import replacing
+from rankfall.files import reading_parquet, replacing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -160,6 +160,11 @@ class Catalog:
     def title(self, row: int) -> str:
         """What to call the item in this row: its title, or else its id."""
         return str(self.ids[row]) if self.titles is None else self.titles[row]
+
+    def title_of(self, item: Id) -> str:
+        """What to call the item with this id, also if it is not here any more."""
+        row = self.row(item)
+        return str(item) if row is None else self.title(row)
 
     def label(self, row: int) -> str:
         """What to call the item where names must differ: its title, with its id where others have the same."""
@@ -317,13 +322,9 @@ class Catalog:
         """The catalog in a file of :meth:`write_parquet`."""
         import polars as pl
 
-        try:
+        with reading_parquet(path):
             frame = pl.read_parquet(path)
             lineage = pl.read_parquet_metadata(path).get("rankfall.lineage")
-        except FileNotFoundError:
-            raise FileError(f"{path} does not exist") from None
-        except (OSError, pl.exceptions.PolarsError) as problem:
-            raise FileError(f"{path} is not a readable Parquet file: {problem}") from None
         topics = [name for name in frame.columns if name.startswith(_COVERAGE)]
         features = [name for name in frame.columns if re.fullmatch(rf"{_RELEVANCE}\d+", name)]
         if "id" not in frame.columns or not (topics or features or lineage):

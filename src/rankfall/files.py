@@ -49,6 +49,30 @@ def replacing(path: str | Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+@contextmanager
+def reading_parquet(path: str | Path, hint: str = "") -> Iterator[None]:
+    """What goes wrong while polars reads a Parquet file, as a :class:`FileError`; ``hint`` is for a file not there.
+
+    >>> import polars as pl
+    >>> with reading_parquet("nowhere.parquet", "; make it first"):
+    ...     pl.read_parquet("nowhere.parquet")
+    Traceback (most recent call last):
+    rankfall.errors.FileError: nowhere.parquet does not exist; make it first
+    """
+    from polars.exceptions import PolarsError
+
+    try:
+        yield
+    except FileNotFoundError:
+        raise FileError(f"{path} does not exist{hint}") from None
+    except (OSError, PolarsError) as problem:
+        raise FileError(f"{path} is not a readable Parquet file: {problem}") from problem
+    except BaseException as problem:
+        if type(problem).__name__ != "PanicException":  # what polars raises on some damaged files; it is no Exception
+            raise
+        raise FileError(f"{path} is not a readable Parquet file: {problem}") from problem
+
+
 def save_blocks(path: str | Path, header: Mapping[str, Any], blocks: Mapping[str, NDArray[Any]]) -> None:
     """Write arrays and a header, whole or not at all.
 

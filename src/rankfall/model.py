@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rankfall.arrays import FloatArray, number, whole
+from rankfall.arrays import FloatArray, fill, number, whole
 from rankfall.errors import ProblemError
 from rankfall.kernels.forgetting import learn_fading, learn_sliding
 from rankfall.kernels.ridge import UPDATES, State, learn, new_state
@@ -135,9 +135,9 @@ class Ridge:
             raise ValueError(f"the arrays are of a model with a Window, not with forgetting={forgetting}")
         model = cls(arrays["moment"].size, forgetting)
         for name, own in model.state._asdict().items():
-            _fill(own, name, arrays[name])
+            fill(own, name, arrays[name])
         if isinstance(forgetting, Window):
-            _fill(model._rest, "window_rest", arrays["window_rest"])
+            fill(model._rest, "window_rest", arrays["window_rest"])
             model._window.extend(_lists(arrays, len(model.weights)))
             if len(model._window) != min(model.n_updates, forgetting.lists):
                 raise ValueError(f"{len(model._window)} lists in {forgetting} after {model.n_updates} updates")
@@ -148,19 +148,13 @@ class Ridge:
         return Ridge.restore(self.arrays(), self.forgetting)
 
 
-def _fill(own: NDArray[Any], name: str, given: NDArray[Any]) -> None:
-    if own.shape != given.shape or own.dtype != given.dtype or not np.isfinite(given).all():
-        raise ValueError(f"{name} is {given.dtype} of shape {given.shape}, not {own.dtype} of {own.shape}")
-    own[...] = given
-
-
 def _lists(arrays: Mapping[str, NDArray[Any]], columns: int) -> list[tuple[FloatArray, FloatArray]]:
     """The features and rewards of each list in a window."""
     lengths = np.empty(arrays["window_lengths"].size, dtype=np.int64)
     rewards = np.empty(arrays["window_rewards"].size)
     features = np.empty((len(rewards), columns))
     for name, own in (("lengths", lengths), ("rewards", rewards), ("features", features)):
-        _fill(own, f"window_{name}", arrays[f"window_{name}"])
+        fill(own, f"window_{name}", arrays[f"window_{name}"])
     if (lengths < 0).any() or lengths.sum() != len(rewards):
         raise ValueError(f"window_lengths are {lengths}; they must sum to the {len(rewards)} rows in the window")
     ends = np.cumsum(lengths)

@@ -50,13 +50,14 @@ def command(clicks: Path, model: str, held_out: float, prior: float, seed: int, 
 
 
 def _say(console: Console, fitted: Fitted, judged: Perplexity | None, lists: int) -> None:
+    import numpy as np
     from rich.table import Table
 
     table = Table(title=f"{fitted.model}, fitted on {fitted.lists:,} lists", title_justify="left", show_header=False)
     table.add_column()
     table.add_column(justify="right")
     table.add_row("items", f"{len(fitted.items):,}")
-    low, middle, high = (float(fitted.attraction.min()), float(_median(fitted)), float(fitted.attraction.max()))
+    low, middle, high = np.quantile(fitted.attraction, [0.0, 0.5, 1.0])
     table.add_row("attraction, lowest, median, highest", f"{low:.4f}, {middle:.4f}, {high:.4f}")
     table.add_row("log-likelihood of a list", f"{fitted.log_likelihood / fitted.lists:.4f}")
     if fitted.iterations:
@@ -82,9 +83,3 @@ def _say(console: Console, fitted: Fitted, judged: Perplexity | None, lists: int
             cells.append(f"{judged.by_position[r]:.4f}" if r < len(judged.by_position) else "")
         places.add_row(*cells)
     console.print(places)
-
-
-def _median(fitted: Fitted) -> float:
-    import numpy as np
-
-    return float(np.median(fitted.attraction))

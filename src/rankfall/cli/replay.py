@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 
 from rankfall.cli.parts import Forget
 from rankfall.cli.places import progress
 from rankfall.policies import SERVED
+from rankfall.policies.linear import Feedback
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 @click.option("--forgetting", type=Forget(), help="discount=0.999, or window=1000 (lists).  [default: never]")
 @click.option(
     "--feedback",
-    type=click.Choice(["cascade", "last_click", "all"]),
+    type=click.Choice(get_args(Feedback)),
     help="Which items were seen: down to the first click, to the last, or all.  [default: as the policy has it]",
 )
 @click.option("--every-list", is_flag=True, help="Learn also from lists that the service did not learn from.")
@@ -45,7 +46,7 @@ def command(
     model: str | None,
     scope: Scope | None,
     forgetting: Discount | Window | None,
-    feedback: str | None,
+    feedback: Feedback | None,
     every_list: bool,
     out: Path | None,
 ) -> None:

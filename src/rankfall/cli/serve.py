@@ -8,6 +8,7 @@ import shutil
 import socket
 import tempfile
 from pathlib import Path
+from typing import get_args
 
 import click
 
@@ -16,6 +17,7 @@ from rankfall.cli.parts import Forget
 from rankfall.errors import RankfallError
 from rankfall.model import Discount, Window
 from rankfall.policies import SERVED
+from rankfall.policies.linear import Feedback
 
 
 @click.command(short_help="Serve rankings and learn from feedback.")
@@ -52,7 +54,7 @@ from rankfall.policies import SERVED
 @click.option("--forgetting", type=Forget(), help="Of the first model: discount=0.999, or window=1000 (lists).")
 @click.option(
     "--feedback",
-    type=click.Choice(["cascade", "last_click", "all"]),
+    type=click.Choice(get_args(Feedback)),
     help="Of the first model: items seen down to the first click, to the last, or all.",
 )
 @click.option(
@@ -81,7 +83,7 @@ def command(
     gamma: float,
     scope: str,
     forgetting: Discount | Window | None,
-    feedback: str | None,
+    feedback: Feedback | None,
     id_column: str,
     title: str | None,
     topics: str | None,

@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 
 from rankfall.arrays import FloatArray, finite, number, whole
-from rankfall.clicks.log import Clicks, read_log, reading
+from rankfall.clicks.log import Clicks, read_log
 from rankfall.environment import Cascade, ClickModel, DependentClick, PositionBased, Reward, Table, User
 from rankfall.errors import FileError, ProblemError
-from rankfall.files import replacing
+from rankfall.files import reading_parquet, replacing
 from rankfall.kernels import clicklogs
 
 Model: TypeAlias = Literal["cascade", "dependent_click", "position_based"]
@@ -160,7 +160,7 @@ class Fitted:
     @classmethod
     def read_parquet(cls, path: str | Path) -> Fitted:
         """The model in a file of :meth:`write_parquet` or ``rankfall fit --out``, bit for bit."""
-        with reading(Path(path)):
+        with reading_parquet(path):
             said = pl.read_parquet_metadata(path)
             table = pl.read_parquet(path)
         if _KEY not in said:

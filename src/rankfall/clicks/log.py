@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,6 +12,7 @@ from numpy.typing import NDArray
 
 from rankfall.arrays import BoolArray, IntArray, number, rows, whole
 from rankfall.errors import FileError, ProblemError
+from rankfall.files import reading_parquet
 
 if TYPE_CHECKING:
     from rankfall.environment import User
@@ -94,7 +93,8 @@ def read_log(clicks: Clicks) -> ClickLog:
     if isinstance(clicks, pl.DataFrame):
         frame, name = clicks, "the log"
     elif isinstance(clicks, str | Path):
-        frame, name = _parquet(Path(clicks)), str(clicks)
+        with reading_parquet(clicks):
+            frame, name = pl.read_parquet(clicks), str(clicks)
     else:
         raise ProblemError(f"clicks must be a polars frame or the path of a Parquet file, got {type(clicks).__name__}")
     missing = [column for column in NEEDED if column not in frame.columns]
@@ -115,26 +115,6 @@ def read_log(clicks: Clicks) -> ClickLog:
     click = _clicks(name, frame["click"])
     frame = frame.with_columns(frame["position"].cast(pl.Int64), click)
     return _laid_out(name, frame)
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """What goes wrong while polars reads a Parquet file, as a :class:`FileError`."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise FileError(f"{path} does not exist") from None
-    except (OSError, pl.exceptions.PolarsError) as problem:
-        raise FileError(f"{path} is not a readable Parquet file: {problem}") from None
-    except BaseException as problem:
-        if type(problem).__name__ != "PanicException":  # what polars raises on some damaged files; it is no Exception
-            raise
-        raise FileError(f"{path} is not a readable Parquet file: {problem}") from None
-
-
-def _parquet(path: Path) -> pl.DataFrame:
-    with reading(path):
-        return pl.read_parquet(path)
 
 
 def _first(wrong: pl.Series) -> int:

@@ -13,6 +13,7 @@ import polars as pl
 
 from rankfall.datasets import lines
 from rankfall.errors import FileError
+from rankfall.files import reading_parquet
 
 IdType: TypeAlias = type[pl.Int64] | type[pl.String]
 
@@ -130,13 +131,9 @@ class Parquet:
 
     def scan(self) -> pl.LazyFrame:
         """Columns ``user``, ``item``, ``rating`` and ``sound``."""
-        try:
+        with reading_parquet(self.path):
             frame = pl.scan_parquet(self.path, glob=False)
             schema = frame.collect_schema()
-        except FileNotFoundError:
-            raise FileError(f"{self.path} does not exist") from None
-        except (OSError, pl.exceptions.PolarsError) as problem:
-            raise FileError(f"{self.path} is not a readable Parquet file: {problem}") from problem
         named = {"user": self.user, "item": self.item, "rating": self.rating}
         check_columns(self.path, list(schema), list(named.values()))
         if not schema[self.rating].is_numeric():

@@ -13,6 +13,7 @@ from rankfall.datasets import lines
 from rankfall.datasets.ratings import Ratings, item_table
 from rankfall.datasets.sources import IdType, Parquet, Source, Text, check_columns, id_type
 from rankfall.errors import FileError
+from rankfall.files import reading_parquet
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _LOOKED_AT = 1000
@@ -92,12 +93,8 @@ def _items(path: Path, item: str, title: str | None, topics: str) -> pl.DataFram
 
 
 def _parquet(path: Path, item: str) -> pl.DataFrame:
-    try:
+    with reading_parquet(path):
         frame = pl.read_parquet(path, glob=False)
-    except FileNotFoundError:
-        raise FileError(f"{path} does not exist") from None
-    except (OSError, pl.exceptions.PolarsError) as problem:
-        raise FileError(f"{path} is not a readable Parquet file: {problem}") from problem
     check_columns(path, frame.columns, [item])
     return frame.with_columns(pl.col(item).cast(id_type(path, item, frame.schema[item])))
 

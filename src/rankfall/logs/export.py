@@ -67,7 +67,7 @@ def export(
     shelf.apply(first)
     made = [entry for entry in _decisions(store, cut) if entry.kind == "create"]
     names = {entry.model for entry in made}
-    linear = {entry.model for entry in made if json.loads(entry.body).get("policy", "CascadeHybrid") in LINEAR}
+    linear = {entry.model for entry in made if json.loads(entry.body)["policy"] in LINEAR}
     if model is not None and model not in names:
         raise RankfallError(f"no model {model!r}; there is: {', '.join(sorted(names)) or 'none'}")
     id_type = pl.String if isinstance(next(iter(shelf.items), ""), str) else pl.Int64

@@ -15,6 +15,7 @@ from rankfall.logs.estimate import OffPolicy, off_policy
 from rankfall.logs.reading import Log, rows_of
 from rankfall.model import Forgetting
 from rankfall.policies import SERVED, Served
+from rankfall.policies.linear import Feedback
 from rankfall.policies.served import State
 from rankfall.service.schemas import Scope, Settings
 
@@ -160,7 +161,6 @@ class Walk:
             template = self._templates.get(id(catalog))
             if template is None or template.catalog is not catalog:
                 template = self._templates[id(catalog)] = self._make(catalog)
-                template.pruning = self.scope != "user"
                 while len(self._templates) > _TEMPLATES:
                     self._templates.pop(next(iter(self._templates)))
             if key not in self.states:
@@ -192,7 +192,7 @@ def replay(
     scope: Scope | None = None,
     *,
     forgetting: Forgetting | None = None,
-    feedback: str | None = None,
+    feedback: Feedback | None = None,
     every_list: bool = False,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Replay:
@@ -208,11 +208,13 @@ def replay(
     feedback : which items of a list were seen, if not as the policy has it.
     every_list : learn also from lists that the service did not learn from: control group, ``logging_only``, fallback.
     """
+    scope = scope or log.scope
 
     def make(catalog: Catalog) -> Served:
-        return SERVED[policy].serve(catalog, gamma=gamma, forgetting=forgetting, feedback=feedback)
+        shared = scope != "user"
+        return SERVED[policy].serve(catalog, gamma=gamma, forgetting=forgetting, feedback=feedback, shared=shared)
 
-    walk = Walk(log, make, scope or log.scope, every_list=every_list)
+    walk = Walk(log, make, scope, every_list=every_list)
     for shown, event in _in_order(log):
         if shown:
             walk.show(event)

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from rankfall.errors import FileError
-from rankfall.files import replacing
+from rankfall.files import reading_parquet, replacing
 
 MARK = "rankfall.export"
 """Under this name each file says which export it is of: files of two exports do not belong together."""
@@ -57,12 +57,8 @@ def table(path: Path, schema: Mapping[str, Any], mark: str, part: int = 10_000) 
 
 def read_mark(path: Path) -> str:
     """Which export a file is of."""
-    try:
+    with reading_parquet(path, "; give a folder that rankfall export wrote"):
         mark = pl.read_parquet_metadata(path).get(MARK)
-    except FileNotFoundError:
-        raise FileError(f"{path} does not exist; give a folder that rankfall export wrote") from None
-    except (OSError, pl.exceptions.PolarsError) as problem:
-        raise FileError(f"{path} is not a readable Parquet file: {problem}") from None
     if mark is None:
         raise FileError(f"{path} was not written by rankfall export")
     return mark

@@ -27,11 +27,11 @@ from rankfall.policies.cascading import (
     CascadeSWUCB,
     CascadeTS,
     CascadeUCB1,
-    TabularPolicy,
 )
 from rankfall.policies.explaining import Explanation, Weight
 from rankfall.policies.ranking import Click, Ranking, eligible
 from rankfall.policies.saving import about
+from rankfall.policies.tabular import TabularPolicy
 
 MOST_TOLD = 50
 """Items that a summary names: those observed most."""
@@ -75,15 +75,14 @@ class ItemRecipe:
         gamma: float = 1.0,
         forgetting: Forgetting | None = None,
         feedback: str | None = None,
+        shared: bool = True,  # noqa: ARG002 - ranks the same either way
     ) -> ByItem:
-        """A policy that has learned nothing yet.
+        """A policy that has learned nothing yet; see :class:`rankfall.policies.served.Servable`.
 
         >>> ITEMS["CascadeKLUCB"].serve(Catalog(ids=["a"]), gamma=0.5)
         Traceback (most recent call last):
         rankfall.errors.ProblemError: CascadeKLUCB has no gamma; leave it at 1, got 0.5
         """
-        if gamma != 1.0:
-            raise ProblemError(f"{self.name} has no gamma; leave it at 1, got {gamma:g}")
         if feedback is not None:
             raise ProblemError(f"{self.name} learns from {self.counts}; feedback {feedback!r} is for linear policies")
         if self.forgets is None and forgetting is not None:
@@ -91,7 +90,9 @@ class ItemRecipe:
         if self.forgets is not None and not isinstance(forgetting, self.forgets):
             need = self.forgets.__name__.lower()
             raise ProblemError(f"{self.name} needs forgetting with a {need}, got {forgetting!r}")
-        return ByItem(catalog, self, forgetting)
+        policy = ByItem(catalog, self, forgetting)
+        policy.gamma = gamma
+        return policy
 
 
 class Known:
@@ -167,7 +168,6 @@ class ByItem:
 
     def __init__(self, catalog: Catalog, recipe: ItemRecipe, forgetting: Forgetting | None = None) -> None:
         self.catalog, self.recipe, self.forgetting = catalog, recipe, forgetting
-        self.pruning = False
         self._own = recipe.table(forgetting, 1)  # how to rank what is known
         self._take(self.fresh())
 
@@ -197,8 +197,13 @@ class ByItem:
 
     @property
     def gamma(self) -> float:
-        """Exploration, of which these policies have no such measure."""
+        """Always 1: these policies have no such measure of exploration."""
         return 1.0
+
+    @gamma.setter
+    def gamma(self, gamma: float) -> None:
+        if gamma != 1.0:
+            raise ProblemError(f"{self.recipe.name} has no gamma; leave it at 1, got {gamma:g}")
 
     @property
     def randomised(self) -> bool:
@@ -283,13 +288,9 @@ class ByItem:
     def explain(self, ranking: Ranking) -> list[Explanation]:
         """Where each score came from: the share of clicks, and the rest for what is not known."""
         return [
-            Explanation(item, self._title(item), float(mean), {}, float(score - mean), float(score))
+            Explanation(item, self.catalog.title_of(item), float(mean), {}, float(score - mean), float(score))
             for item, mean, score in zip(ranking.ids, ranking.means, ranking.scores, strict=True)
         ]
-
-    def _title(self, item: Id) -> str:
-        row = self.catalog.row(item)
-        return str(item) if row is None else self.catalog.title(row)
 
     def summary(self) -> list[Weight]:
         """The share of clicks of the items observed most, with its standard deviation."""

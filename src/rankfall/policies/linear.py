@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankfall.arrays import FloatArray, IntArray, finite, number
-from rankfall.catalog import Catalog, Id
+from rankfall.catalog import Catalog
 from rankfall.errors import CatalogError, FeedbackError, ProblemError, RankError, RankfallError
 from rankfall.files import save_blocks
 from rankfall.kernels import greedy, shortlists, thompson
@@ -100,9 +100,12 @@ class Recipe:
         gamma: float = 1.0,
         forgetting: Forgetting | None = None,
         feedback: Feedback | None = None,
+        shared: bool = True,
     ) -> LinearPolicy:
         """A policy for a service; see :class:`rankfall.policies.served.Servable`."""
-        return self(catalog, gamma, forgetting=forgetting, feedback=feedback)
+        policy = self(catalog, gamma, forgetting=forgetting, feedback=feedback)
+        policy.pruning = shared  # shortlists are worth their memory only then
+        return policy
 
     def make(self, catalog: Catalog, *, gamma: float = 1.0, k: int = 10, steps: int = 10_000) -> LinearPolicy:  # noqa: ARG002
         """A policy for an experiment; see :class:`rankfall.policies.kinds.Kind`."""
@@ -463,7 +466,7 @@ class LinearPolicy:
         return [
             Explanation(
                 id=ranking.ids[i],
-                title=self._title(ranking.ids[i]),
+                title=self.catalog.title_of(ranking.ids[i]),
                 relevance=float(row[d:].sum()),
                 coverage={self.catalog.topics[j]: float(row[j]) for j in np.flatnonzero(ranking.features[i, :d])},
                 bonus=float(ranking.scores[i] - ranking.means[i]),
@@ -486,12 +489,6 @@ class LinearPolicy:
         """What each weight is of: topics by name, then features by number."""
         topics = list(self.catalog.topics[: self._n_topics])
         return topics + [f"feature {j}" for j in range(len(self._model.weights) - len(topics))]
-
-    def _title(self, item: Id) -> str:
-        try:
-            return self.catalog.title(int(self.catalog.rows([item])[0]))
-        except CatalogError:  # withdrawn since
-            return str(item)
 
     def with_catalog(self, catalog: Catalog) -> LinearPolicy:
         """A policy over a newer catalog that knows all this one has learned.

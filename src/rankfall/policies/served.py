@@ -44,7 +44,7 @@ class Served(Protocol):
     """
 
     catalog: Catalog
-    pruning: bool
+    gamma: float
 
     @property
     def randomised(self) -> bool:
@@ -57,15 +57,15 @@ class Served(Protocol):
         ...
 
     @property
-    def model(self) -> Any:
-        """Its :class:`State`."""
+    def model(self) -> State:
+        """All it has learned."""
         ...
 
-    def fresh(self) -> Any:
+    def fresh(self) -> State:
         """A state that has learned nothing."""
         ...
 
-    def restored(self, arrays: Mapping[str, NDArray[Any]]) -> Any:
+    def restored(self, arrays: Mapping[str, NDArray[Any]]) -> State:
         """The state with these arrays; raises ValueError where they cannot be one."""
         ...
 
@@ -127,9 +127,18 @@ class Servable(Protocol):
         ...
 
     def serve(
-        self, catalog: Catalog, *, gamma: float = 1.0, forgetting: Forgetting | None = None, feedback: Any = None
+        self,
+        catalog: Catalog,
+        *,
+        gamma: float = 1.0,
+        forgetting: Forgetting | None = None,
+        feedback: linear.Feedback | None = None,
+        shared: bool = True,
     ) -> Served:
-        """A policy that has learned nothing yet; raises ProblemError for what it does not have."""
+        """A policy that has learned nothing yet; raises ProblemError for what it does not have.
+
+        ``shared`` says whether one state serves many callers, or there is one for each of them.
+        """
         ...
 
 

@@ -13,9 +13,8 @@ import numpy as np
 
 from rankfall.catalog import Catalog
 from rankfall.errors import ConflictError
-from rankfall.model import Discount, Forgetting, Window
-from rankfall.policies import SERVED, LinearPolicy, Ranking, Served
-from rankfall.service.schemas import Discounting, Settings
+from rankfall.policies import SERVED, Ranking, Served
+from rankfall.service.schemas import Settings
 from rankfall.service.tally import Tally
 from rankfall.stores import Checkpoint, Entry, Position, Store
 from rankfall.stores.packing import pack, unpack
@@ -59,12 +58,12 @@ class Turn:
 
 def policy_of(settings: Settings, catalog: Catalog) -> Served:
     """A policy with these settings that has learned nothing; raises what is wrong with them, or with the catalog."""
-    wanted = settings.forgetting
-    forgetting: Forgetting | None = None
-    if wanted is not None:
-        forgetting = Discount(wanted.discount) if isinstance(wanted, Discounting) else Window(wanted.window)
     return SERVED[settings.policy].serve(
-        catalog, gamma=settings.gamma, forgetting=forgetting, feedback=settings.feedback
+        catalog,
+        gamma=settings.gamma,
+        forgetting=None if settings.forgetting is None else settings.forgetting.meant(),
+        feedback=settings.feedback,
+        shared=settings.scope != "user",
     )
 
 
@@ -120,7 +119,6 @@ class Model:
         shown = catalog.withdraw([item for item in catalog.ids if item in blocked]) if blocked else catalog
         self._full, self._version = catalog, version
         self._template = policy_of(self.settings, shown)
-        self._template.pruning = self.settings.scope != "user"  # shortlists are worth their memory when shared by many
         self._revision += 1
 
     @property
@@ -139,7 +137,7 @@ class Model:
             before, self.settings = self.settings, settings
             if any(getattr(before, name) != getattr(settings, name) for name in ("blocked", "policy")):
                 self._build(self._full, self._version)
-            elif isinstance(self._template, LinearPolicy) and settings.gamma != self._template.gamma:
+            elif settings.gamma != self._template.gamma:
                 self._template.gamma = settings.gamma
                 self._revision += 1
 

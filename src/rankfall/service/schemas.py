@@ -7,7 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from rankfall.model import Discount, Window
 from rankfall.policies import SERVED
+from rankfall.policies.linear import Feedback as Seen
 
 Mode = Literal["online", "apprentice", "logging_only"]
 Scope = Literal["global", "segment", "user"]
@@ -204,11 +206,19 @@ class Discounting(_Words):
 
     discount: Annotated[float, Field(gt=0, lt=1)]
 
+    def meant(self) -> Discount:
+        """How the policy forgets."""
+        return Discount(self.discount)
+
 
 class Windowing(_Words):
     """Only the last lists count."""
 
     window: Annotated[int, Field(ge=1, le=100_000)]
+
+    def meant(self) -> Window:
+        """How the policy forgets."""
+        return Window(self.window)
 
 
 class Changes(_Words):
@@ -258,7 +268,7 @@ class Settings(Changes):
     )
     scope: Scope = Field("global", description="one state for all, for each segment, or for each user")
     forgetting: Discounting | Windowing | None = None
-    feedback: Literal["cascade", "last_click", "all"] | None = Field(
+    feedback: Seen | None = Field(
         None,
         description="which items were seen, of linear policies: down to the first click, down to the last, or all; "
         "the policy's own if null",
