@@ -1,7 +1,7 @@
 """How many steps a second policies that are not linear make in the general loop, with a user in plain Python.
 
-Prints the best of three goes for each policy: what a step costs when nothing else disturbs it. Beside it: how many times
-that of a policy that shows the first items and learns nothing, which is loop and user alone.
+Prints the best of three goes for each policy: what a step costs when nothing else disturbs it. Beside it: how many
+times that of a policy that shows the first items and learns nothing, which is loop and user alone.
 """
 
 import time
