@@ -15,8 +15,8 @@ import click
 import numpy as np
 import polars as pl
 
-from rankfall.clicks import FITS, draw_log
-from rankfall.environment import Cascade, DependentClick, PositionBased, Table, User
+from rankfall.users import Cascade, DependentClick, PositionBased, Table, User
+from rankfall.users.fitting import FITS, draw_log
 
 
 def seconds(what: Callable[[], object]) -> float:

@@ -22,7 +22,7 @@ _WORK = """
 import json, resource, sys, time
 start = time.perf_counter()
 from rankfall import prepare
-from rankfall.datasets import find
+from rankfall.data import find
 text = prepare(find(sys.argv[1])).describe()
 seconds = time.perf_counter() - start
 used = resource.getrusage(resource.RUSAGE_SELF)

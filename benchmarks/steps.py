@@ -13,9 +13,9 @@ import numpy as np
 
 from rankfall.arrays import FloatArray, IntArray
 from rankfall.catalog import Catalog
+from rankfall.experiments.simulation import simulate
 from rankfall.policies import LINEAR, POLICIES, Policy, Ranking
 from rankfall.policies.base import BasePolicy, as_shown
-from rankfall.simulation import simulate
 
 NAMES = [name for name in POLICIES if name not in LINEAR]
 

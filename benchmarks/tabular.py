@@ -19,10 +19,10 @@ from rich.console import Console
 from rich.table import Table as Lines
 
 from rankfall.catalog import Catalog
-from rankfall.environment import Cascade, DependentClick, Table, User
+from rankfall.experiments.simulation import simulate
 from rankfall.policies import Ranking
 from rankfall.policies.cascading import KINDS
-from rankfall.simulation import simulate
+from rankfall.users import Cascade, DependentClick, Table, User
 
 
 class Plain:

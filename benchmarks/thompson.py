@@ -10,8 +10,9 @@ import time
 
 import click
 
-from rankfall import bench, prepare, simulate
-from rankfall.datasets.library import find
+from rankfall import prepare, simulate
+from rankfall.data.library import find
+from rankfall.experiments.bench import measure as bench
 from rankfall.policies import LINEAR
 
 PAIRS = (("CascadeHybrid", "CascadeHybridTS"), ("CascadeLinUCB", "CascadeLinTS"), ("CascadeLSB", "CascadeLSBTS"))

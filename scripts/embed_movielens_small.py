@@ -11,8 +11,8 @@ from pathlib import Path
 
 import polars as pl
 
-from rankfall.datasets import movielens
-from rankfall.datasets.library import EMBEDDED
+from rankfall.data import movielens
+from rankfall.data.library import EMBEDDED
 
 
 def main(folder: Path) -> None:

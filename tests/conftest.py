@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-sys.path.insert(0, str(Path(__file__).parent))  # so that tests can import `specification`
+sys.path.insert(0, str(Path(__file__).parent / "support"))  # so that tests can import `specification`
 
 from needs import missing
 

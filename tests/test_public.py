@@ -71,7 +71,6 @@ def test_the_public_surface() -> None:
         "TopRank",
         "User",
         "Window",
-        "__version__",
         "check_environment",
         "check_policy",
         "fit_cascade",

@@ -13,7 +13,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from rankfall.bench import Growth, Serving, Speed
+    from rankfall.experiments.bench.measure import Growth, Serving, Speed
 
 
 @click.command(name="bench", help="Measure speed against plain NumPy, growth, cores, and rank alone.")
@@ -34,11 +34,12 @@ def command(
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     from rich.console import Console
 
-    from rankfall import bench, plots
-    from rankfall.datasets import find
-    from rankfall.features import prepare
+    from rankfall.data import find
+    from rankfall.data.preparation import prepare
+    from rankfall.experiments import figures
+    from rankfall.experiments.bench import measure as bench
+    from rankfall.experiments.simulation import cores
     from rankfall.policies import PAPER
-    from rankfall.simulation import cores
 
     bench.give_numpy_its_best()
     notes = Console(stderr=True)
@@ -63,7 +64,7 @@ def command(
             for row in bench.growth(world, list(PAPER), steps, largest):
                 status.update(f"growth with {row.varied}: {row.policy}, {row.value:,}")
                 grown.append(row)
-    figures: dict[str, Any] = {
+    measured: dict[str, Any] = {
         "data": repr(prepared),
         "steps": steps,
         "speed": [asdict(row) | {"ratio": row.ratio} for row in speeds],
@@ -73,10 +74,10 @@ def command(
     }
     out.mkdir(parents=True, exist_ok=True)
     written = out / "bench.json"
-    written.write_text(json.dumps(figures, indent=1))
-    files = [written, *(plots.save(plots.growth(grown), out / "growth") if grown else [])]
+    written.write_text(json.dumps(measured, indent=1))
+    files = [written, *(figures.save(figures.growth(grown), out / "growth") if grown else [])]
     if as_json:
-        click.echo(json.dumps(figures))
+        click.echo(json.dumps(measured))
         return
     console = Console()
     _show_speed(console, speeds)

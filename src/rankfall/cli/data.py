@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
 
-from rankfall.datasets import KNOWN, Known, Ratings, find, known, tables
-from rankfall.datasets.download import download
+from rankfall.data import KNOWN, Known, Ratings, find, known, tables
+from rankfall.data.download import download
+from rankfall.data.preparation import prepare
 from rankfall.errors import FileError
-from rankfall.features import prepare
 
 _COLUMNS = ("user", "item", "rating", "title", "topics")
 

@@ -24,9 +24,9 @@ from rich.progress import (
 from rich.table import Table
 
 from rankfall.cli.parts import Rate
-from rankfall.report import write_report
-from rankfall.simulation import cores
-from rankfall.studies import Folder, Forecast, Plan, Status, Study, carry_out, forecast, paper_study, plan
+from rankfall.experiments import Folder, Forecast, Plan, Status, Study, carry_out, forecast, paper_study, plan
+from rankfall.experiments.report import write_report
+from rankfall.experiments.simulation import cores
 
 _OFTEN = 0.3  # seconds between two looks; a rate is taken over a thousand looks, so that it spans all policies
 C = TypeVar("C", bound=Callable[..., Any])

@@ -19,7 +19,7 @@ def command(data: Path | None, store: str | None, out: Path, model: str | None) 
 
     Servers may run meanwhile; the files hold the state of one moment.
     """
-    from rankfall.logs.export import CATALOG, DECISIONS, EVENTS, export
+    from rankfall.history.export import CATALOG, DECISIONS, EVENTS, export
 
     with closing(store_at(data, store)) as opened, progress("exporting", None) as step:
         done = export(opened, out, model, step)

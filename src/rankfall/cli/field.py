@@ -11,8 +11,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from rankfall.errors import ProblemError
-from rankfall.simulation import cores
-from rankfall.studies.field import FieldStudy, compared, frame_of, run_field, write_field
+from rankfall.experiments.field import FieldStudy, compared, frame_of, run_field, write_field
+from rankfall.experiments.simulation import cores
 
 
 def conduct_field(study: FieldStudy, out: Path, *, workers: int | None, scheduler: str | None, dry_run: bool) -> None:

@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from rankfall.clicks import Fitted, Perplexity
+    from rankfall.users.fitting import Fitted, Perplexity
 
 
 @click.command(name="fit")
@@ -38,7 +38,7 @@ def command(clicks: Path, model: str, held_out: float, prior: float, seed: int, 
     """
     from rich.console import Console
 
-    from rankfall.clicks import FITS, read_log
+    from rankfall.users.fitting import FITS, read_log
 
     log = read_log(clicks)
     train, test = log.split(held_out, seed) if held_out else (log, None)

@@ -22,8 +22,8 @@ def command(clicks: Path, data: Path | None, store: str | None, model: str) -> N
     same command goes on. Servers may run meanwhile, and learn by themselves.
     """
     from rankfall.errors import RankfallError
-    from rankfall.logs.clicks import read_clicks
-    from rankfall.logs.importing import import_clicks
+    from rankfall.history.click_log import read_clicks
+    from rankfall.history.importing import import_clicks
     from rankfall.service.items import whole_ids
 
     with closing(engine_at(data, store)) as engine:

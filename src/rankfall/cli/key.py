@@ -8,7 +8,7 @@ import secrets
 
 import click
 
-from rankfall.service.keys import RIGHTS
+from rankfall.service.http.keys import RIGHTS
 
 
 @click.command(name="key")

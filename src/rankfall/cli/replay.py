@@ -16,7 +16,7 @@ from rankfall.policies.linear import Feedback
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from rankfall.logs.replay import Replay
+    from rankfall.history.replay import Replay
     from rankfall.model import Discount, Window
     from rankfall.service.schemas import Scope
 
@@ -58,8 +58,8 @@ def command(
     from rich.console import Console
 
     from rankfall.files import replacing
-    from rankfall.logs.reading import Log
-    from rankfall.logs.replay import replay
+    from rankfall.history.exported import Log
+    from rankfall.history.replay import replay
 
     log = Log(folder, model)
     with progress("replaying", log.height) as step:

@@ -8,8 +8,8 @@ import click
 
 from rankfall.cli.experiment import conduct, run_options
 from rankfall.cli.parts import Names
+from rankfall.experiments import SCALES, STUDIES, Preparation, paper_study
 from rankfall.policies import PAPER
-from rankfall.studies import SCALES, STUDIES, Preparation, paper_study
 
 
 @click.command(name="reproduce", help="Run the paper's experiments on a data set, by name or path.")

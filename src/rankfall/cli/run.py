@@ -8,8 +8,8 @@ import click
 
 from rankfall.cli.experiment import conduct, run_options
 from rankfall.cli.field import conduct_field
-from rankfall.studies import Study
-from rankfall.studies.field import FieldStudy, is_field
+from rankfall.experiments import Study
+from rankfall.experiments.field import FieldStudy, is_field
 
 
 @click.command(

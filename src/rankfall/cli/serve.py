@@ -99,8 +99,8 @@ def command(
     try:
         import uvicorn
 
-        from rankfall.service.app import Config
-        from rankfall.service.keys import Keys
+        from rankfall.service.http.app import Config
+        from rankfall.service.http.keys import Keys
         from rankfall.service.setup import prepare
     except ImportError as problem:
         raise RankfallError(
@@ -134,7 +134,7 @@ def command(
     click.echo(f"Serving on {address}  (page: {address}/  interface: {address}/docs)")
     try:
         uvicorn.run(
-            "rankfall.service.app:from_environment",
+            "rankfall.service.http.app:from_environment",
             factory=True,
             host=host,
             port=port,

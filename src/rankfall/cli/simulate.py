@@ -16,15 +16,15 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from rankfall import plots
 from rankfall.cli.parts import Names, Rate
-from rankfall.datasets import Generated, generate
-from rankfall.environment import CascadeUser
+from rankfall.data import Generated, generate
 from rankfall.errors import FileError, ProblemError
+from rankfall.experiments import figures
+from rankfall.experiments.results import summary
+from rankfall.experiments.simulation import simulate_many
 from rankfall.files import replacing
 from rankfall.policies import PAPER, POLICIES
-from rankfall.results import summary
-from rankfall.simulation import simulate_many
+from rankfall.users import CascadeUser
 
 
 @click.command(name="simulate", help="Compare policies on a generated catalog: regret plot, table and numbers.")
@@ -86,8 +86,8 @@ def command(
     with replacing(numbers) as temporary:
         runs.write_parquet(temporary)
     table = summary(runs)
-    figure = plots.regret(table, title=f"{items} items, {topics} topics, K={k}, tradeoff {tradeoff:g}")
-    written = [*plots.save(figure, out / "regret"), numbers]
+    figure = figures.regret(table, title=f"{items} items, {topics} topics, K={k}, tradeoff {tradeoff:g}")
+    written = [*figures.save(figure, out / "regret"), numbers]
     console = Console()
     console.print(_final(table.filter(pl.col("step") == steps)))
     console.print("Look at:")

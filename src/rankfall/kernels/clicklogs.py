@@ -1,6 +1,6 @@
 """Click models over logs: lists one after the other, list n in rows ``start[n]`` to ``start[n + 1]``, top first.
 
-Every model is the chain of ``rankfall.environment.clicking``: position r is clicked with probability
+Every model is the chain of ``rankfall.users.click_models``: position r is clicked with probability
 ``p = examination[r] * alpha[item]`` where it is reached, and a click there is the last one with probability
 ``termination[r]``.
 """

@@ -15,14 +15,14 @@ from typing import Any
 
 from rankfall.catalog import Catalog
 from rankfall.errors import ConflictError, NotFoundError, RankError, RankfallError, StoreError
-from rankfall.service.feeding import Fed, Feed, feed
+from rankfall.journal.codec import pack, unpack
+from rankfall.service.feedback import Fed, Feed, feed
 from rankfall.service.items import applied, packed, unpacked
-from rankfall.service.keeper import POLL, Job, Keeper
 from rankfall.service.model import Held, Model, Turn
 from rankfall.service.ranking import digest_of, event_of, show
 from rankfall.service.schemas import Ask, Feedback, Settings
+from rankfall.service.writer import POLL, Job, Keeper
 from rankfall.stores import START, Checkpoint, Entry, Event, Position, Snapshot, Store, Transaction
-from rankfall.stores.packing import pack, unpack
 
 _log = logging.getLogger("rankfall.service")
 _END = Position(2**62, 2**62)

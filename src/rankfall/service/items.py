@@ -11,9 +11,9 @@ import numpy as np
 
 from rankfall.catalog import Catalog, Id
 from rankfall.errors import CatalogError
+from rankfall.journal.codec import pack, unpack
 from rankfall.policies.linear import LARGEST_GIVEN
 from rankfall.service.schemas import LONGEST_NAME, LONGEST_TITLE, Item, ItemBody, ItemPatch
-from rankfall.stores.packing import pack, unpack
 
 
 def id_of(text: str, catalog: Catalog) -> Id:

@@ -13,11 +13,11 @@ import numpy as np
 
 from rankfall.catalog import Catalog
 from rankfall.errors import ConflictError
+from rankfall.journal.codec import pack, unpack
 from rankfall.policies import SERVED, Ranking, Served
+from rankfall.service.click_counts import Tally
 from rankfall.service.schemas import Settings
-from rankfall.service.tally import Tally
 from rankfall.stores import Checkpoint, Entry, Position, Store
-from rankfall.stores.packing import pack, unpack
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from rankfall.errors import FileError, StoreError
-from rankfall.stores.records import START, Arm, Checkpoint, Entry, Event, Position, Snapshot
+from rankfall.journal.records import START, Arm, Checkpoint, Entry, Event, Position, Snapshot
 from rankfall.stores.sqlite import sqlite_at
 from rankfall.stores.store import Store, Transaction
 

@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import Any, Protocol
 
 from rankfall.errors import StoreError
-from rankfall.stores.records import START, Checkpoint, Entry, Event, Position, Snapshot
+from rankfall.journal.records import START, Checkpoint, Entry, Event, Position, Snapshot
 
 Row = tuple[Any, ...]
 

@@ -1,0 +1,1 @@
+"""What belongs to the paper alone: its grid, its figure, its claims."""

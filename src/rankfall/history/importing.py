@@ -1,0 +1,207 @@
+"""A start from clicks of old: lists that others showed become lists of a model, with their feedback."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from pydantic_core import to_json
+
+from rankfall.catalog import Catalog, Id
+from rankfall.errors import RankfallError
+from rankfall.service.engine import Engine
+from rankfall.service.model import Model, policy_of
+from rankfall.service.ranking import iso
+from rankfall.stores import Event, Transaction
+
+BATCH = 1000
+"""Lists written together: after a crash all of a batch are there, or none."""
+
+
+class One(NamedTuple):
+    """One list of a click log."""
+
+    list: str
+    items: Sequence[Id]
+    clicked: Sequence[int]
+    user: str | None
+    segment: str | None
+    time: float | None
+
+
+@dataclass
+class Imported:
+    """What became of the lists: new, known already, or left out for an item that the catalog does not have."""
+
+    lists: int = 0
+    clicked: int = 0
+    known: int = 0
+    left_out: list[tuple[str, Id]] = field(default_factory=list)
+
+
+@dataclass
+class Batch:
+    """Lists as events, what was clicked in each, and which lists were left out for which item."""
+
+    at: float
+    events: list[Event] = field(default_factory=list)
+    clicks: list[Sequence[int]] = field(default_factory=list)
+    left_out: list[tuple[str, Id]] = field(default_factory=list)
+
+    def write(self, tx: Transaction) -> list[bool]:
+        """Store what is not there yet, with its feedback; which lists that was."""
+        tx.alone()  # two imports at a time would wait for each other in a ring
+        fresh = tx.add_events(self.events)
+        tx.add_answers(
+            [
+                ("feedback", event.model, event.key, event.id, json.dumps({"clicked": clicked}), self.at, "import")
+                for event, clicked, new in zip(self.events, self.clicks, fresh, strict=True)
+                if new
+            ]
+        )
+        return fresh
+
+
+class Importer:
+    """Turns lists into events of a model.
+
+    Each is an event of the arm ``baseline``, as in mode ``apprentice``: made by others, and learned from. Its features
+    are those of the present catalog. A list with an item that the catalog does not have is left out as a whole: cut
+    short it would say of the items below something that nobody saw.
+    """
+
+    def __init__(self, model: Model, catalog: Catalog, version: int, now: Callable[[], float]) -> None:
+        self._model, self._catalog, self._version, self._now = model, catalog, version, now
+        self._policy = policy_of(model.settings, catalog)
+        self._topics = catalog.coverage > 0
+
+    def batch(self, lists: pl.DataFrame) -> Batch:
+        """These lists, ready to be written."""
+        batch = Batch(at=self._now())
+        found: list[tuple[One, list[int]]] = []
+        for one in map(One, *(lists[name].to_list() for name in One._fields)):
+            rows = [row for row in map(self._catalog.row, one.items) if row is not None]
+            if len(rows) == len(one.items):
+                found.append((one, rows))
+                batch.clicks.append(one.clicked)
+            else:
+                missing = next(item for item in one.items if item not in self._catalog)
+                batch.left_out.append((one.list, missing))
+        shown = self._shown([rows for _, rows in found])
+        batch.events += [self._event(one, rows, *seen) for (one, rows), seen in zip(found, shown, strict=True)]
+        return batch
+
+    def _shown(self, lists: list[list[int]]) -> list[tuple[int, bytes]]:
+        """Topics covered by each list and what is kept of it to learn from; lists of one length together."""
+        of_length: dict[int, list[int]] = {}
+        for i, rows in enumerate(lists):
+            of_length.setdefault(len(rows), []).append(i)
+        shown = [(0, b"")] * len(lists)
+        for places in of_length.values():
+            together = np.array([lists[i] for i in places])
+            covered = self._topics[together].any(axis=1).sum(axis=1).tolist()
+            for i, topics, kept in zip(places, covered, self._policy.kept_of(together), strict=True):
+                shown[i] = topics, kept
+        return shown
+
+    def _event(self, one: One, rows: list[int], covered: int, features: bytes) -> Event:
+        """The list as it is stored."""
+        event_id = event_id_of(self._model.name, one.list)
+        created = self._now() if one.time is None else one.time
+        expires = created + self._model.settings.feedback_wait
+        return Event(
+            id=event_id,
+            model=self._model.name,
+            key=self._model.key(one.user, one.segment) or "",
+            user=one.user,
+            segment=one.segment,
+            request_id=None,
+            digest=None,
+            created=created,
+            expires=expires,
+            active=True,
+            arm="baseline",
+            learn=True,
+            propensity=None,
+            catalog=self._version,
+            covered=covered,
+            request=None,
+            answer=self._answer(event_id, rows, expires),
+            features=features,
+        )
+
+    def _answer(self, event_id: str, rows: list[int], expires: float) -> str:
+        ids, titles = self._catalog.ids, self._catalog.titles
+        items: list[dict[str, Any]] = [{"id": ids[row], "position": i, "score": None} for i, row in enumerate(rows, 1)]
+        if titles is not None:
+            for item, row in zip(items, rows, strict=True):
+                item["title"] = titles[row]
+        answer = {
+            "event_id": event_id,
+            "model": self._model.name,
+            "items": items,
+            "model_version": 0,
+            "policy": "baseline",
+            "mode": self._model.settings.mode,
+            "arm": "baseline",
+            "expires_at": iso(expires),
+            "unknown": [],
+        }
+        return to_json(answer).decode()
+
+
+def import_clicks(
+    engine: Engine, name: str, lists: pl.DataFrame, progress: Callable[[int], None] = lambda _: None
+) -> Imported:
+    """Teach a model from lists of :func:`rankfall.history.click_log.read_clicks`; running servers take them in too.
+
+    A list's event id comes from the names of model and list, so a list is learned once, however often it is imported;
+    after a crash the same call goes on from where it was.
+    """
+    model = engine.model(name)
+    scope = model.settings.scope
+    assert engine.catalog is not None
+    if scope == "global":  # so that what is learned here is saved here, and need not be read again
+        asyncio.run(_load(engine, model))
+    elif lists[scope].null_count():
+        first = lists.filter(lists[scope].is_null())["list"][0]
+        raise RankfallError(
+            f"model {name!r} has one state for each {scope}, and list {first!r} has none; fill the column {scope!r}. "
+            "Nothing was imported"
+        )
+    importer = Importer(model, engine.catalog, engine.catalog_version, engine.clock)
+    result = Imported()
+    for part in lists.iter_slices(BATCH):
+        try:
+            batch = importer.batch(part)
+            fresh: list[bool] = engine.do_now(batch.write)
+        except RankfallError as problem:
+            raise RankfallError(
+                f"{problem}. {result.lists:,} lists were imported before that and stay; the same command goes on"
+            ) from problem
+        result.lists += sum(fresh)
+        result.clicked += sum(bool(clicked) for clicked, new in zip(batch.clicks, fresh, strict=True) if new)
+        result.known += len(fresh) - sum(fresh)
+        result.left_out += batch.left_out
+        progress(part.height)
+    return result
+
+
+async def _load(engine: Engine, model: Model) -> None:
+    await engine.state(model, "")
+
+
+def event_id_of(model: str, name: str) -> str:
+    """The id of the event that a list becomes; the same each time.
+
+    >>> event_id_of("default", "1")
+    'import-...'
+    """
+    digest = hashlib.blake2b(f"{model}\0{name}".encode(), digest_size=16)
+    return f"import-{digest.hexdigest()}"

@@ -1,0 +1,1 @@
+"""What the service writes down, and how it is read back."""

@@ -1,0 +1,159 @@
+"""The offline commands, as they are called, beside a server that runs."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from logged import CATALOG, batch_state, clicks, drive, running, same, state_of
+from served import Served, make_catalog
+
+import rankfall
+from rankfall.cli import app
+from rankfall.service.http.keys import Keys
+
+
+def call(*arguments: object, code: int = 0) -> Result:
+    result = CliRunner().invoke(app, [str(one) for one in arguments])
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    return result
+
+
+def test_beside_a_server(tmp_path: Path) -> None:
+    catalog = make_catalog(tmp_path / "catalog.parquet", items=30)
+    ids = rankfall.Catalog.read_parquet(catalog).ids
+    path = tmp_path / "clicks.csv"
+    lines = [f"l{n},{i},{ids[(n + i) % 30]},{int(i == n % 4 + 1)}" for n in range(300) for i in (1, 2, 3)]
+    path.write_text("\n".join(["list,position,item,click", *lines]))
+    data = tmp_path / "data"
+    with Served(log=tmp_path / "log", data=data, catalog=catalog) as server:
+        before = call("snapshot", "make", "default", "--data", data, "--name", "empty").output.strip()
+        said = call("import", path, "--data", data).output
+        assert said == "300 lists imported into 'default', 225 of them clicked.\n"
+        assert "300 lists were there already" in call("import", path, "--data", data).output
+        learned = server.settled(300)
+        assert learned["learned"] == 300
+        assert learned["arms"]["baseline"]["answered"] == 300
+        call("export", "--data", data, "--out", tmp_path / "out")
+        call("snapshot", "save", "default", "--data", data, "--out", tmp_path / "now.rankfall")
+        policy = rankfall.load(tmp_path / "now.rankfall")
+        assert same(policy.model.arrays(), batch_state(tmp_path / "out"))
+        assert [w["weight"] for w in learned["weights"]] == policy.weights.tolist()
+        assert before in call("snapshot", "list", "default", "--data", data).output
+        assert "again what it was" in call("snapshot", "restore", "default", before, "--data", data).output
+        assert server.settled(0)["learned"] == 0
+        call("snapshot", "save", "default", before, "--data", data, "--out", tmp_path / "then.rankfall")
+        assert rankfall.load(tmp_path / "then.rankfall").n_updates == 0
+
+
+def test_an_import_that_was_killed_goes_on(tmp_path: Path) -> None:
+    path = clicks(tmp_path / "clicks.parquet", 12_000)
+    data = tmp_path / "data"
+    with running(str(data)):
+        pass
+    command = [sys.executable, "-m", "rankfall", "import", str(path), "--data", str(data)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with running(str(data)) as server:
+        end = time.monotonic() + 60
+        while server.store.ranked("default") < 2_000 and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        there = server.store.ranked("default")
+        assert there % 1_000 == 0
+        assert 0 < there < 12_000
+        said = call("import", path, "--data", data).output
+        assert f"{12_000 - there:,} lists imported" in said
+        assert f"{there:,} lists were there already" in said
+        server.fold()
+        killed = state_of(server)
+    with running(str(tmp_path / "other")) as other:
+        call("import", path, "--data", tmp_path / "other")
+        end = time.monotonic() + 20
+        while other.position < other.store.end() and time.monotonic() < end:
+            time.sleep(0.01)
+        assert same(killed, state_of(other))
+
+
+def test_replay_prints_a_table_and_writes_json(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    random.seed(3)  # the service draws from it
+    with running(str(data), randomize=0.5) as engine:
+        drive(engine, 40, candidates=list(CATALOG.ids[:3]), k=2)
+    call("export", "--data", data, "--out", tmp_path / "out")
+    said = call(
+        "replay", tmp_path / "out", "--policy", "CascadeLSB", "--gamma", 0.5, "--out", tmp_path / "a.json"
+    ).output
+    for words in ("learned from", "same top item", f"weight of {CATALOG.topics[0]}", "IPS", "self-normalised"):
+        assert words in said
+    found = json.loads((tmp_path / "a.json").read_text())
+    assert found["estimate"]["lists"] == found["counts"]["random"] == found["counts"]["learned"]
+    assert found["support"] == 1.0
+    many = call(
+        "replay", tmp_path / "out", "--policy", "CascadeLSB", "--scope", "user", "--forgetting", "window=9"
+    ).output
+    assert "4 states, one for each user" in " ".join(many.split())
+
+
+def test_replay_says_why_there_is_no_estimate(tmp_path: Path) -> None:
+    random.seed(3)
+    for name, settings, said in (
+        ("never", {}, "no answered list was chosen at random"),
+        ("all", {"randomize": 1.0}, "too many possible"),
+    ):
+        with running(str(tmp_path / name), **settings) as engine:
+            drive(engine, 20)
+        call("export", "--data", tmp_path / name, "--out", tmp_path / "out" / name)
+        told = " ".join(call("replay", tmp_path / "out" / name, "--policy", "CascadeLinUCB").output.split())
+        assert "No estimate" in told
+        assert said in told
+
+
+def test_a_key_opens_what_its_block_says(tmp_path: Path) -> None:
+    made = call("key", "--name", 'the "shop"', "--right", "rank", "--right", "feedback", "--model", "m")
+    key = made.stderr.split()[-1]
+    assert key not in made.stdout
+    (tmp_path / "keys.toml").write_text(made.stdout + call("key", "--name", "b", "--right", "admin").stdout)
+    grant = Keys.read(tmp_path / "keys.toml").grant(key)
+    assert grant is not None
+    assert (grant.name, grant.models, grant.rights) == ('the "shop"', ("m",), ("rank", "feedback"))
+    assert Keys.read(tmp_path / "keys.toml").grant("another") is None
+    block = tomllib.loads(made.stdout)["key"][0]
+    assert set(block) == {"name", "sha256", "models", "rights"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["export", "--data", "nowhere", "--out", "x"], "nowhere holds no store"),
+        (["export", "--data", "d", "--store", "postgresql://x", "--out", "x"], "give --data or --store, not both"),
+        (["import", "none.parquet", "--data", "{data}"], "none.parquet does not exist"),
+        (["import", "none.parquet", "--data", "{data}", "--model", "m"], "no model 'm'; there is: default"),
+        (["snapshot", "restore", "default", "s-1", "--data", "{data}"], "has no snapshot 's-1'"),
+        (["snapshot", "save", "default", "--data", "{data}", "--out", "no/a"], "the folder no does not exist"),
+        (["replay", "nowhere", "--policy", "CascadeLSB"], "give a folder that rankfall export wrote"),
+        (["replay", "x", "--policy", "CascadeLSB", "--forgetting", "slowly"], "neither discount=0.999 nor window=1000"),
+        (
+            ["replay", "x", "--policy", "CascadeLSB", "--forgetting", "discount=2"],
+            "rho must be a number between 0 and 1",
+        ),
+        (["key", "--name", "a\nb", "--right", "rank"], "--name must be printable characters"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with running("data"):
+        pass
+    result = CliRunner().invoke(app, [one.format(data="data") for one in arguments])
+    assert result.exit_code in (1, 2)
+    assert said in " ".join(result.output.split())
+    assert [one.name for one in tmp_path.iterdir()] == ["data"]

@@ -1,0 +1,105 @@
+"""Cells on a real cluster of several processes."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rankfall import ProblemError
+from rankfall.experiments import Plan, Preparation, Setting, Status, Study, carry_out, plan
+
+distributed = pytest.importorskip("distributed")
+pytestmark = pytest.mark.filterwarnings("default")  # what the cluster says when its workers are killed
+
+STUDY = Study(
+    "on a cluster",
+    "movielens-small",
+    tuple(Setting("tradeoff", i / 4, tradeoff=i / 4, topics=5, k=5) for i in range(5)),
+    policies=("CascadeHybrid", "CascadeLinUCB"),
+    users=3,
+    repeats=2,
+    steps=1500,
+    checkpoints=5,
+    preparation=Preparation(users=200, items=150, threshold=4.0, rank=5),
+)
+
+
+@pytest.fixture(scope="module")
+def laid() -> Plan:
+    return plan(STUDY)
+
+
+@pytest.fixture(scope="module")
+def here(laid: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("here")
+    carry_out(laid, out, workers=1)
+    return out
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+    ) as cluster:
+        yield cluster
+
+
+def same(out: Path, here: Path) -> None:
+    assert (out / "runs.parquet").read_bytes() == (here / "runs.parquet").read_bytes()
+    for cell in (here / "cells").iterdir():
+        assert (out / "cells" / cell.name).read_bytes() == cell.read_bytes()
+
+
+def test_a_worker_killed_in_the_middle_changes_nothing(laid: Plan, here: Path, tmp_path: Path, cluster: Any) -> None:
+    killed: list[int] = []
+
+    def watch(status: Status) -> None:
+        if status.cells_done == 2 and not killed:
+            with distributed.Client(cluster.scheduler_address, set_as_default=False) as client:
+                pids = client.run(os.getpid)
+                busy = [worker for worker, keys in client.processing().items() if keys]
+            assert len(pids) == 2
+            assert os.getpid() not in pids.values()
+            killed.append(pids[busy[0]])
+            os.kill(killed[0], signal.SIGKILL)
+
+    carry_out(laid, tmp_path, scheduler=cluster.scheduler_address, watch=watch)
+    assert killed
+    same(tmp_path, here)
+
+
+def test_begun_on_a_cluster_and_ended_here(laid: Plan, here: Path, tmp_path: Path, cluster: Any) -> None:
+    def stop(status: Status) -> None:
+        if status.cells_done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        carry_out(laid, tmp_path, scheduler=cluster.scheduler_address, watch=stop)
+    assert len(list((tmp_path / "cells").glob("*.parquet"))) == 3
+    carry_out(laid, tmp_path)
+    same(tmp_path, here)
+    carry_out(laid, tmp_path, scheduler="tcp://127.0.0.1:9")  # nothing is missing, so nobody is asked
+
+
+def test_no_cluster_there(laid: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rankfall.experiments.cluster._PATIENCE", "1s")
+    with pytest.raises(ProblemError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
+        carry_out(laid, tmp_path, scheduler="tcp://127.0.0.1:9")
+
+
+def test_without_the_extra(laid: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ProblemError, match=r"pip install 'rankfall\[cluster\]'"):
+        carry_out(laid, tmp_path, scheduler="tcp://127.0.0.1:9")
+
+
+def test_workers_of_another_version(laid: Plan, tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rankfall.experiments.cluster.__version__", "9.9.9")
+    other = plan(replace(STUDY, seed=1), laid.prepared)
+    with pytest.raises(ProblemError, match=r"the workers have rankfall .*, and this is 9\.9\.9"):
+        carry_out(other, tmp_path, scheduler=cluster.scheduler_address)

@@ -1,0 +1,476 @@
+import json
+import math
+import random
+import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from logged import CATALOG, Watch, batch_state, clicks, drive, running, same, state_of
+
+from rankfall import Catalog, generate, load
+from rankfall.errors import FileError, RankfallError
+from rankfall.history.click_log import read_clicks
+from rankfall.history.estimate import off_policy
+from rankfall.history.export import export
+from rankfall.history.exported import Log
+from rankfall.history.importing import import_clicks
+from rankfall.history.replay import replay
+from rankfall.model import Discount, Forgetting, Window
+from rankfall.policies import LINEAR
+from rankfall.service.engine import Engine
+from rankfall.service.items import catalog_of, item_of
+from rankfall.service.schemas import ItemBody
+from rankfall.service.setup import prepare
+from rankfall.stores import open_store
+
+# Export
+
+
+@pytest.mark.parametrize("scope", ["global", "user"])
+def test_the_state_can_be_computed_from_the_files_alone(place: str, tmp_path: Path, scope: str) -> None:
+    with running(place, scope=scope) as engine:
+        drive(engine, 60)
+        done = export(engine.store, tmp_path)
+        for key in [""] if scope == "global" else ["u0", "u1", "u2", "u3"]:
+            assert same(batch_state(tmp_path, key=key), state_of(engine, key=key))
+        assert done.lists == 60
+        assert 40 < done.answered < 60
+
+
+def test_an_export_beside_servers_is_of_one_moment(place: str, tmp_path: Path) -> None:
+    with running(place) as one, running(place) as other, ThreadPoolExecutor(2) as threads:
+        drive(one, 1)
+        working = [threads.submit(drive, engine, 200, seed) for seed, engine in enumerate((one, other))]
+        cuts = []
+        while not all(job.done() for job in working):
+            done = export(other.store, tmp_path)
+            cuts.append(done.cut)
+            if done.answered:
+                one.save_state(one.model("default"), "", done.cut, tmp_path / "state")
+                assert same(batch_state(tmp_path), load(tmp_path / "state").model.arrays())
+        assert len(set(cuts)) > 2
+        for job in working:
+            job.result()
+
+
+def test_the_documentation_says_how(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "logs.md").read_text()
+    words: dict[str, Any] = {}
+    exec(page.split("```python\n")[1].split("```")[0], words)
+    with running(str(tmp_path / "data"), scope="user") as engine:
+        drive(engine, 40)
+        export(engine.store, tmp_path)
+        assert same(words["learned"](tmp_path, key="u1").arrays(), state_of(engine, key="u1"))
+    for name in ("events", "decisions"):
+        for column in pl.read_parquet_schema(tmp_path / f"{name}.parquet"):
+            assert f"`{column}`" in page, column
+
+
+def test_resets_and_restores_are_in_the_log(place: str, tmp_path: Path) -> None:
+    with running(place) as engine:
+        model = engine.model("default")
+        drive(engine, 20)
+        state_of(engine)
+        snapshot = engine.do_now(engine.snapshot(model, "before"))
+        drive(engine, 20, seed=1)
+        engine.do_now(engine.reset(model))
+        drive(engine, 10, seed=2)
+        export(engine.store, tmp_path)
+        assert same(batch_state(tmp_path), state_of(engine))
+        engine.do_now(engine.restore(model, snapshot))
+        drive(engine, 10, seed=3)
+        export(engine.store, tmp_path)
+        assert same(batch_state(tmp_path), state_of(engine))
+    kinds = pl.read_parquet(tmp_path / "decisions.parquet")["kind"].to_list()
+    assert kinds == ["catalog", "create", "reset", "restore"]
+
+
+def test_silence_is_in_the_log(place: str, tmp_path: Path) -> None:
+    watch = Watch()
+    with running(place, watch, mode="apprentice") as engine:
+        drive(engine, 9, candidates=list(CATALOG.ids[:9]), exclude=[CATALOG.ids[2]])
+        watch.ahead = 3_600.0
+        engine.sweep()
+        export(engine.store, tmp_path)
+        assert same(batch_state(tmp_path), state_of(engine))
+    events = pl.read_parquet(tmp_path / "events.parquet")
+    assert set(events["result"]) == {"feedback", "expired"}
+    assert events.filter(result="expired")["clicked"].to_list() == [[]]
+    assert events["candidates"].to_list() == [list(CATALOG.ids[:9])] * 9
+    assert events["exclude"].to_list() == [[CATALOG.ids[2]]] * 9
+    assert set(events["arm"]) == {"baseline"}
+    assert events["propensity"].null_count() == 9
+
+
+def test_the_catalog_at_any_list_can_be_rebuilt(place: str, tmp_path: Path) -> None:
+    with running(place) as engine:
+        ids, seen = CATALOG.ids, {}
+
+        def remember() -> None:
+            assert engine.catalog is not None
+            seen[engine.catalog_version] = engine.catalog
+
+        remember()
+        body = ItemBody(coverage={CATALOG.topics[0]: 0.25}, relevance=[1.0, 2.0, 3.0])
+        changes = [
+            engine.patch_item(ids[3], {"coverage": {CATALOG.topics[1]: 0.5, CATALOG.topics[0]: 0.0}}),
+            engine.put_catalog(None, [ids[5], ids[6], 10_000]),
+            engine.put_catalog(catalog_of([(ids[5], body), (ids[0], body), (77, body)], CATALOG)),
+            engine.put_catalog(catalog_of([(78, body)], CATALOG), [78, 77]),
+            engine.patch_item(ids[6], {"relevance": [0.0, 0.0, 0.0]}),  # gone already: nothing happens
+        ]
+        for change in changes:
+            engine.do_now(change)
+            remember()
+            drive(engine, 2)
+        export(engine.store, tmp_path)
+    log = Log(tmp_path)
+    versions = log.events()["catalog_version"].to_list()
+    assert len(set(versions)) >= len(changes)
+    for version in [*versions, *reversed(versions)]:
+        assert _same_items(log.catalog(version) or CATALOG, seen[version])
+    assert log.catalog(123_456) is None
+
+
+def _same_items(one: Catalog, other: Catalog) -> bool:
+    return one.ids == other.ids and all(item_of(one, row) == item_of(other, row) for row in range(len(one)))
+
+
+def test_an_export_is_of_one_model_if_asked_and_names_those_there_are(place: str, tmp_path: Path) -> None:
+    with running(place) as engine:
+        engine.do_now(engine.create("other", engine.model("default").settings))
+        drive(engine, 3)
+        drive(engine, 4, model="other")
+        assert export(engine.store, tmp_path / "all").lists == 7
+        assert export(engine.store, tmp_path / "one", "other").lists == 4
+        with pytest.raises(RankfallError, match="no model 'mine'; there is: default, other"):
+            export(engine.store, tmp_path / "none", "mine")
+    with pytest.raises(RankfallError, match="2 models; say which with --model: default, other"):
+        Log(tmp_path / "all")
+    assert Log(tmp_path / "all", "other").events().height == 4
+    assert Log(tmp_path / "one").model == "other"
+
+
+def test_files_of_two_exports_are_not_mixed(tmp_path: Path) -> None:
+    with running(str(tmp_path / "data")) as engine:
+        drive(engine, 2)
+        export(engine.store, tmp_path / "one")
+        export(engine.store, tmp_path / "two")
+    (tmp_path / "one" / "catalog.parquet").rename(tmp_path / "two" / "catalog.parquet")
+    with pytest.raises(FileError, match="different exports"):
+        Log(tmp_path / "two")
+    with pytest.raises(FileError, match="does not exist; give a folder that rankfall export wrote"):
+        Log(tmp_path / "one")
+
+
+# Replay
+
+
+def test_the_same_policy_learns_the_same_from_the_log(place: str, tmp_path: Path) -> None:
+    with running(place, gamma=0.5) as engine:
+        drive(engine, 30)
+        engine.do_now(engine.put_catalog(None, list(CATALOG.ids[:5])))
+        drive(engine, 30, seed=1, exclude=[CATALOG.ids[9]])
+        export(engine.store, tmp_path)
+        found = replay(Log(tmp_path), "CascadeHybrid", 0.5)
+        assert same(found.states[""].arrays(), state_of(engine))
+    assert found.counts.lists == found.counts.ranked == 60
+    assert found.counts.same_list > 50  # a list asked for while feedback was folded may be one answer ahead
+    assert found.estimate is None
+    assert '"randomize"' in (found.why or "")
+
+
+@pytest.mark.parametrize(
+    ("setting", "forgetting"), [({"discount": 0.9}, Discount(0.9)), ({"window": 5}, Window(5))], ids=str
+)
+def test_forgetting_too(tmp_path: Path, setting: dict[str, float], forgetting: Forgetting) -> None:
+    with running(str(tmp_path / "data"), forgetting=setting) as engine:
+        drive(engine, 40)
+        export(engine.store, tmp_path)
+        assert same(batch_state(tmp_path, forgetting=forgetting), state_of(engine))
+        found = replay(Log(tmp_path), "CascadeHybrid", 1.0, forgetting=forgetting)
+        assert same(found.states[""].arrays(), state_of(engine))
+
+
+@pytest.mark.parametrize(
+    ("policy", "setting", "forgetting"),
+    [("CascadeKLUCB", None, None), ("CascadeTS", None, None), ("CascadeSWUCB", {"window": 5}, Window(5))],
+)
+def test_policies_that_count_items_too(
+    tmp_path: Path, policy: str, setting: dict[str, int] | None, forgetting: Forgetting | None
+) -> None:
+    lists = read_clicks(clicks(tmp_path / "clicks.parquet", 300), whole_ids=True)
+    with running(str(tmp_path / "data"), policy=policy, forgetting=setting) as engine:
+        drive(engine, 30)
+        engine.do_now(engine.put_catalog(None, list(CATALOG.ids[:5])))
+        drive(engine, 30, seed=1)
+        engine.do_now(engine.put_catalog(CATALOG))
+        assert import_clicks(engine, "default", lists).lists == 300
+        export(engine.store, tmp_path)
+        found = replay(Log(tmp_path), policy, 1.0, forgetting=forgetting)
+        assert same(found.states[""].arrays(), state_of(engine))
+    assert found.counts.learned > 300
+    events = pl.read_parquet(tmp_path / "events.parquet")
+    assert events["features"].null_count() == len(events)  # there are none
+    assert events["learn"].all()
+
+
+@pytest.mark.parametrize(
+    ("catalog", "policy"),
+    [
+        (Catalog(ids=["a", "b", "c", "d", "e"]), "CascadeKLUCB"),
+        (Catalog(coverage=np.eye(5)), "CascadeLSB"),
+        (Catalog(relevance=np.eye(5)), "CascadeLinUCB"),
+    ],
+    ids=str,
+)
+def test_catalogs_without_topics_or_features(tmp_path: Path, catalog: Catalog, policy: str) -> None:
+    place = str(tmp_path / "data")
+    prepare(place, lambda: catalog, {"policy": policy})
+    engine = Engine(open_store(place))
+    drive(engine, 20)
+    export(engine.store, tmp_path)
+    found = replay(Log(tmp_path), policy, 1.0)
+    assert same(found.states[""].arrays(), state_of(engine))
+    engine.close()
+
+
+def test_feedback_of_the_replay_may_differ(tmp_path: Path) -> None:
+    with running(str(tmp_path / "data"), feedback="last_click") as engine:
+        drive(engine, 40)
+        export(engine.store, tmp_path)
+        found = replay(Log(tmp_path), "CascadeHybrid", 1.0, feedback="last_click")
+        assert same(found.states[""].arrays(), state_of(engine))
+        assert not same(replay(Log(tmp_path), "CascadeHybrid", 1.0).states[""].arrays(), state_of(engine))
+
+
+@pytest.mark.parametrize("policy", list(LINEAR))
+def test_another_policy_learns_from_the_log(tmp_path: Path, policy: str) -> None:
+    with running(str(tmp_path / "data"), control=0.9) as engine:
+        drive(engine, 40)
+        export(engine.store, tmp_path)
+    found = replay(Log(tmp_path), policy, 1.0, "user")
+    every = replay(Log(tmp_path), policy, 1.0, "user", every_list=True)
+    counts = found.counts
+    assert counts.learned + counts.not_for_learning + counts.unanswered == counts.lists == 40
+    assert every.counts.learned == counts.learned + counts.not_for_learning > counts.learned
+    assert set(every.states) == {"u0", "u1", "u2", "u3"}
+    width = (LINEAR[policy].coverage != "absent") * 4 + (LINEAR[policy].relevance != "absent") * 3
+    assert len(found.weights) == width
+    json.dumps(found.plain())
+
+
+def test_pinned_and_blocked_items_are_so_in_the_replay(tmp_path: Path) -> None:
+    ids = list(CATALOG.ids)
+    with running(str(tmp_path / "data"), pinned=[{"id": ids[4], "position": 2}], blocked=ids[10:20]) as engine:
+        drive(engine, 30)
+        export(engine.store, tmp_path)
+    found = replay(Log(tmp_path), "CascadeHybrid", 1.0)
+    assert found.counts.same_list > 25
+
+
+def test_an_estimate_from_a_service_that_draws_at_random(tmp_path: Path) -> None:
+    few = list(CATALOG.ids[:4])
+    random.seed(3)  # the service draws from it
+    with running(str(tmp_path / "data"), randomize=1.0, k=2) as engine:
+        drive(engine, 150, candidates=few, k=2)
+        export(engine.store, tmp_path)
+    found = replay(Log(tmp_path), "CascadeLinUCB", 0.0)
+    assert found.support == 1.0
+    assert found.estimate is not None
+    assert found.estimate.self_normalised is not None
+    assert found.estimate.lists == found.counts.lists - found.counts.unanswered
+    assert found.estimate.matched / found.estimate.lists == pytest.approx(1 / 12, abs=0.07)
+    plain = found.plain()["estimate"]["ips"]
+    assert plain["low"] < plain["value"] < plain["high"]
+
+
+# Off-policy estimates
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_estimates_meet_the_true_value(share: float) -> None:
+    """Lists of 2 out of 4 with attraction alpha, shown by a greedy policy that draws at random now and then."""
+    alpha = np.array([0.1, 0.5, 0.3, 0.7])
+    lists = list(permutations(range(4), 2))
+    reward = np.array([1 - (1 - alpha[a]) * (1 - alpha[b]) for a, b in lists])
+    greedy, wanted = lists.index((0, 2)), lists.index((3, 1))
+    chance = np.full(len(lists), share / len(lists))
+    chance[greedy] += 1 - share
+    assert chance.sum() == pytest.approx(1)
+    rng = np.random.default_rng(7)
+    errors, covered = [], 0
+    for _ in range(400):
+        shown = rng.choice(len(lists), size=500, p=chance)
+        clicked = rng.random(500) < reward[shown]
+        found = off_policy(chance[shown], clicked, shown == wanted)
+        assert found is not None
+        assert found.self_normalised is not None
+        errors.append((found.ips.value - reward[wanted], found.self_normalised.value - reward[wanted]))
+        covered += found.ips.low <= reward[wanted] <= found.ips.high
+    mean, spread = np.mean(errors, axis=0), np.std(errors, axis=0) / math.sqrt(len(errors))
+    assert (np.abs(mean) < 4 * spread).all()
+    assert spread[1] < spread[0]
+    assert 0.90 < covered / 400 < 0.99
+
+
+def test_an_estimate_of_the_logging_policy_itself_is_the_mean() -> None:
+    found = off_policy([1.0, 1.0, 1.0], [1, 0, 1], [True] * 3)
+    assert found is not None
+    assert found.ips.value == pytest.approx(2 / 3)
+    assert found.self_normalised is not None
+    assert found.self_normalised.value == pytest.approx(2 / 3)
+    assert found.effective == pytest.approx(3)
+    nothing = off_policy([0.5, 0.5], [1, 1], [False, False])
+    assert nothing is not None
+    assert nothing.self_normalised is None
+    assert nothing.effective == 0
+    assert off_policy([0.5], [1], [True]) is None
+
+
+# Import
+
+
+@given(st.data(), st.sampled_from(sorted(LINEAR)))
+@settings(max_examples=30)
+def test_features_of_many_lists_are_those_of_one(data: st.DataObject, policy: str) -> None:
+    seed = data.draw(st.integers(0, 2**20))
+    catalog = generate(items=12, topics=3, features=2, seed=seed).catalog
+    k = data.draw(st.integers(1, 8))
+    rng = np.random.default_rng(seed)
+    rows = np.array([rng.permutation(12)[:k] for _ in range(4)])
+    made = LINEAR[policy](catalog)
+    for found, given_rows in zip(LINEAR[policy](catalog).features_of(rows), rows.tolist(), strict=True):
+        assert np.array_equal(found, made.rank(k, fixed=dict(enumerate(given_rows))).features)
+
+
+def test_an_import_is_learned_once_and_by_servers_that_run(place: str, tmp_path: Path) -> None:
+    lists = read_clicks(clicks(tmp_path / "clicks.parquet", 2_500), whole_ids=True)
+    with running(place) as server, running(place) as engine:
+        assert state_of(server)["counts"][0] == 0
+        first = import_clicks(engine, "default", lists[:1_700])
+        whole = import_clicks(engine, "default", lists)
+        again = import_clicks(engine, "default", lists)
+        assert (first.lists, whole.lists, whole.known, again.lists, again.known) == (1_700, 800, 1_700, 0, 2_500)
+        end = time.monotonic() + 20
+        while server.position < engine.store.end() and time.monotonic() < end:
+            time.sleep(0.01)
+        export(engine.store, tmp_path)
+        assert same(batch_state(tmp_path), state_of(server))
+        assert same(state_of(engine), state_of(server))
+        policy = LINEAR["CascadeHybrid"](CATALOG)
+        for one in lists.iter_rows(named=True):
+            rows = CATALOG.rows(one["items"]).tolist()
+            policy.update(policy.rank(len(rows), fixed=dict(enumerate(rows))), one["clicked"])
+        assert same(policy.model.arrays(), state_of(server))
+        assert server.model("default").tally.counts["baseline"][0] == 2_500
+    events = pl.read_parquet(tmp_path / "events.parquet")
+    assert set(events["arm"]) == {"baseline"}
+    assert events["scores"].explode().null_count() == 2_500 * 5
+
+
+def test_two_imports_at_a_time(place: str, tmp_path: Path) -> None:
+    lists = read_clicks(clicks(tmp_path / "clicks.parquet", 3_000), whole_ids=True)
+    with running(place) as one, running(place) as other, ThreadPoolExecutor(2) as threads:
+        jobs = [threads.submit(import_clicks, one, "default", lists)]
+        jobs += [threads.submit(import_clicks, other, "default", lists[::-1])]
+        done = [job.result() for job in jobs]
+        assert sum(job.lists for job in done) == sum(job.known for job in done) == 3_000
+        export(one.store, tmp_path)
+        one.fold()
+        assert same(batch_state(tmp_path), state_of(one))
+
+
+def test_lists_with_unknown_items_are_left_out_and_named(tmp_path: Path) -> None:
+    path = clicks(tmp_path / "clicks.csv", 10)
+    text = path.read_text().splitlines()
+    text[8] = text[8].replace(f",{text[8].split(',')[2]},", ",987654,")
+    path.write_text("\n".join(text) + "\n")
+    with running(str(tmp_path / "data")) as engine:
+        done = import_clicks(engine, "default", read_clicks(path, whole_ids=True))
+    assert (done.lists, done.left_out) == (9, [("1", 987654)])
+
+
+def test_users_segments_and_times_are_taken_over(tmp_path: Path) -> None:
+    users, times = np.repeat(["b", "a"], 5), np.repeat([1_800_000_000, 1_700_000_000], 5)
+    path = clicks(tmp_path / "clicks.parquet", 2, user=users, time=times, segment=users)
+    lists = read_clicks(path, whole_ids=True)
+    assert lists["list"].to_list() == ["1", "0"]  # by time
+    with running(str(tmp_path / "data"), scope="user") as engine:
+        import_clicks(engine, "default", lists)
+        export(engine.store, tmp_path)
+        assert same(batch_state(tmp_path, key="a"), state_of(engine, key="a"))
+        assert state_of(engine, key="a")["counts"][0] == 1
+        with pytest.raises(
+            RankfallError, match=r"one state for each user, and list '0' has none.*Nothing was imported"
+        ):
+            import_clicks(engine, "default", read_clicks(clicks(tmp_path / "c.parquet", 2), whole_ids=True))
+    events = pl.read_parquet(tmp_path / "events.parquet").sort("created")
+    assert events["user"].to_list() == events["segment"].to_list() == ["a", "b"]
+    assert events["created"].dt.epoch("s").to_list() == [1_700_000_000, 1_800_000_000]
+
+
+GOOD = {"list": ["a", "a"], "position": [1, 2], "item": [1, 2], "click": [0, 1]}
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"item": None}, "has no column 'item'; needed are list, position, item, click"),
+        ({"position": [1, 1]}, "list 'a' has a position twice (positions 1, 1)"),
+        ({"position": [1, 3]}, "list 'a' has a gap"),
+        ({"position": [0, 1]}, "list 'a' has a gap"),
+        ({"item": [2, 2]}, "list 'a' has an item twice"),
+        ({"item": ["x", "y"]}, "column 'item' is String; expected whole numbers"),
+        ({"position": [1.0, 2.0]}, "column 'position' is Float64; expected whole numbers"),
+        ({"click": [0, 2]}, "click is 2 in row 2; expected 0 or 1"),
+        ({"click": [0, None]}, "column 'click' is empty in row 2"),
+        ({"list": [1.5, 1.5]}, "column 'list' is Float64; expected text or whole numbers"),
+        ({"user": ["u", "v"]}, "list 'a' has more than one user"),
+        ({"user": ["\n", "\n"]}, "user '\\n' must have 1 to 200 printable characters"),
+        ({"time": ["noon", "noon"]}, "time is 'noon' in row 1; expected a time such as"),
+        ({"time": [-1, -1]}, "time is -1 in row 1"),
+    ],
+)
+def test_what_is_wrong_with_a_click_log_is_said(tmp_path: Path, columns: dict[str, object], said: str) -> None:
+    frame = pl.DataFrame({name: values for name, values in (GOOD | columns).items() if values is not None})
+    frame.write_parquet(tmp_path / "clicks.parquet")
+    with pytest.raises(FileError) as caught:
+        read_clicks(tmp_path / "clicks.parquet", whole_ids=True)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("moment", ["2026-01-31T12:00:00Z", "2026-01-31 12:00:00", "1769860800", "1769860800.0"])
+def test_times_in_text_are_read(tmp_path: Path, moment: str) -> None:
+    path = tmp_path / "clicks.csv"
+    path.write_text(f"list,position,item,click,time\n7,1,007,true,{moment}\n7,2,x,0,{moment}\n")
+    (one,) = read_clicks(path, whole_ids=False).iter_rows(named=True)
+    assert one["items"] == ["007", "x"]
+    assert one["clicked"] == [0]
+    assert one["time"] == 1769860800.0
+
+
+def test_times_in_a_zone_are_moments(tmp_path: Path) -> None:
+    noon = pl.Series("time", ["2026-01-31T12:00:00Z"] * 2).str.to_datetime(time_zone="UTC")
+    for times in (
+        noon.dt.convert_time_zone("Asia/Tokyo"),
+        noon.dt.replace_time_zone(None),
+        noon.cast(pl.Datetime("ms")),
+    ):
+        pl.DataFrame({**GOOD, "time": times}).write_parquet(tmp_path / "clicks.parquet")
+        assert read_clicks(tmp_path / "clicks.parquet", whole_ids=True)["time"].to_list() == [1769860800.0]
+
+
+def test_no_click_log_at_all(tmp_path: Path) -> None:
+    for name, text, said in (("a.csv", None, "does not exist"), ("b.parquet", "x", "not a readable Parquet file")):
+        if text:
+            (tmp_path / name).write_text(text)
+        with pytest.raises(FileError, match=said):
+            read_clicks(tmp_path / name, whole_ids=True)

@@ -1,0 +1,216 @@
+"""One list, three ways: compiled loop, general loop, every item scored. All must agree to the last bit."""
+
+import logging
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from rankfall import POLICIES, CascadeUser, Catalog, LinearPolicy, ProblemError, RankError, Ranking, generate, simulate
+from rankfall.experiments.bench.plain_numpy import Yardstick
+from rankfall.experiments.simulation import streams
+from rankfall.kernels import ridge, shortlists
+from rankfall.kernels.groups import groups_of
+from rankfall.kernels.items import items_of
+from rankfall.policies import PAPER
+
+TRADEOFFS = [round(0.1 * i, 1) for i in range(11)]
+
+
+class Stepwise(CascadeUser):
+    """The same user; being a subclass, it is met in the general loop."""
+
+
+def problem(seed: int, *, items: int, d: int, m: int, tradeoff: float) -> tuple[Catalog, dict[str, np.ndarray]]:
+    """A catalog with items without topics, duplicates and negative relevance; and a user."""
+    rng = np.random.default_rng(seed)
+    x = rng.random((items, d)) * (rng.random((items, d)) < 0.3)
+    z = rng.normal(size=(items, m))
+    z /= np.maximum(np.linalg.norm(z, axis=1, keepdims=True), 1e-9)
+    x[::7] = 0.0
+    x[3::5], z[3::5] = x[0], z[0]
+    theta = rng.dirichlet(np.ones(d)) if d else np.empty(0)
+    beta = 0.4 * rng.normal(size=m) / np.sqrt(max(m, 1))
+    return Catalog(x, z), {"coverage": x, "relevance": z, "theta": theta, "beta": beta, "tradeoff": tradeoff}
+
+
+def usable(name: str, d: int, m: int) -> bool:
+    recipe = POLICIES[name]
+    return bool((recipe.coverage != "absent" and d) or (recipe.relevance != "absent" and m))
+
+
+def states(policy: LinearPolicy) -> bytes:
+    return b"".join(array.tobytes() for array in policy._model.arrays().values())
+
+
+@pytest.mark.parametrize("name", list(PAPER))
+@pytest.mark.parametrize("tradeoff", TRADEOFFS)
+def test_compiled_loop_equals_general_loop_equals_no_pruning(name: str, tradeoff: float) -> None:
+    index = TRADEOFFS.index(tradeoff)
+    k = 2 * index + 1 if index < 10 else 20
+    d, m = [(0, 6), (1, 4), (5, 0), (20, 3), (7, 10), (12, 1)][index % 6]
+    if not usable(name, d, m):
+        d, m = max(d, 2), max(m, 2)
+    catalog, user = problem(index, items=30 + 11 * index, d=d, m=m, tradeoff=tradeoff)
+    fast, plain, general = (POLICIES[name](catalog) for _ in range(3))
+    plain.pruning = False
+    steps = 250
+    run = simulate(fast, CascadeUser(**user), steps, k, seed=index)
+    unpruned = simulate(plain, CascadeUser(**user), steps, k, seed=index)
+    slow = simulate(general, Stepwise(**user), steps, k, seed=index)
+    for other, policy in ((unpruned, plain), (slow, general)):
+        assert run.regret.tobytes() == other.regret.tobytes()
+        assert run.clicks.tobytes() == other.clicks.tobytes()
+        assert run.touched.tobytes() == other.touched.tobytes()
+        assert run.covered.tobytes() == other.covered.tobytes()
+        assert states(fast) == states(policy)
+
+
+@pytest.mark.parametrize("name", list(PAPER))
+@pytest.mark.parametrize(("items", "k", "steps"), [(400, 10, 6000), (1500, 4, 6000), (60, 20, 4000)])
+def test_pruning_changes_no_pick_over_many_epochs(name: str, items: int, k: int, steps: int) -> None:
+    world = generate(items=items, topics=12, features=6, users=1, seed=items)
+    user = CascadeUser(world.catalog.coverage, world.catalog.relevance, world.theta[0], world.beta[0], 0.5)
+    fast, plain = POLICIES[name](world.catalog), POLICIES[name](world.catalog)
+    plain.pruning = False
+    with_pruning = simulate(fast, user, steps, k, seed=1)
+    without = simulate(plain, user, steps, k, seed=1)
+    assert with_pruning.regret.tobytes() == without.regret.tobytes()
+    assert states(fast) == states(plain)
+    counters = fast.compiled(k)[-1].counters
+    assert counters[shortlists.EPOCHS] > 10  # it was really put to the test
+    assert fast._model.state.counts[ridge.REFRESHES] > 0
+    assert fast.scored < plain.scored / 2
+
+
+@pytest.mark.parametrize("name", list(PAPER))
+@pytest.mark.parametrize("gamma", [0.0, 0.1, 5.0])
+def test_pruning_holds_for_any_exploration(name: str, gamma: float) -> None:
+    catalog, user = problem(9, items=80, d=6, m=4, tradeoff=0.5)
+    fast, plain = POLICIES[name](catalog, gamma=gamma), POLICIES[name](catalog, gamma=gamma)
+    plain.pruning = False
+    runs = [simulate(policy, CascadeUser(**user), 800, 6, seed=2) for policy in (fast, plain)]
+    assert runs[0].regret.tobytes() == runs[1].regret.tobytes()
+    assert states(fast) == states(plain)
+
+
+@pytest.mark.parametrize("name", list(PAPER))
+def test_rank_alone_uses_the_same_lists(name: str) -> None:
+    """Late, missing and repeated updates between calls, and lists of different lengths."""
+    world = generate(items=200, topics=8, features=5, seed=4)
+    fast, plain = POLICIES[name](world.catalog), POLICIES[name](world.catalog)
+    plain.pruning = False
+    rng = np.random.default_rng(0)
+    waiting: list[tuple[Ranking, Ranking]] = []
+    for _ in range(600):
+        k = int(rng.integers(1, 12))
+        pair = fast.rank(k), plain.rank(k)
+        for field in ("items", "features", "means", "widths", "scores"):
+            assert getattr(pair[0], field).tobytes() == getattr(pair[1], field).tobytes()
+        waiting.append(pair)
+        while waiting and rng.random() < 0.55:
+            first, second = waiting.pop(int(rng.integers(len(waiting))))
+            click = None if rng.random() < 0.4 else int(rng.integers(len(first)))
+            fast.update(first, click)
+            plain.update(second, click)
+
+
+@pytest.mark.parametrize("name", list(PAPER))
+def test_the_yardstick_does_the_same_work(name: str) -> None:
+    world = generate(items=60, topics=6, features=4, seed=8)
+    # Features of different lengths: with equal ones, rounding alone would order the first list.
+    relevance = world.catalog.relevance * np.random.default_rng(0).uniform(0.5, 1.0, size=(60, 1))
+    user = CascadeUser(world.catalog.coverage, relevance, world.theta[0], world.beta[0], 0.5)
+    policy = POLICIES[name](Catalog(world.catalog.coverage, relevance))
+    yardstick = Yardstick(policy, user, 5)
+    regret = 0.0
+    for coins in streams(3)[0].random((300, 5)):
+        ranking = policy.rank(5)
+        lost, click = yardstick.step(coins)
+        assert yardstick.items.tolist() == ranking.items.tolist()
+        assert (user.click(ranking.items, coins), lost) == (
+            None if click < 0 else click,
+            pytest.approx(yardstick.best - user.reward(ranking.items), abs=1e-12),
+        )
+        policy.update(ranking, None if click < 0 else click)
+        regret += lost
+    np.testing.assert_allclose(yardstick.covariance, policy.covariance, atol=1e-9)
+
+
+def test_gamma_may_change_at_any_time() -> None:
+    world = generate(items=150, topics=8, features=5, seed=4)
+    fast, plain = POLICIES["CascadeHybrid"](world.catalog), POLICIES["CascadeHybrid"](world.catalog)
+    plain.pruning = False
+    for gamma in (1.0, 0.0, 3.0, 0.2):
+        for policy in (fast, plain):
+            policy.gamma = gamma
+        for click in (None, 2, 0, None, 1):
+            shown = fast.rank(6), plain.rank(6)
+            assert shown[0].scores.tobytes() == shown[1].scores.tobytes()
+            fast.update(shown[0], click)
+            plain.update(shown[1], click)
+    with pytest.raises(ProblemError, match="gamma must be a number"):
+        fast.gamma = -1.0
+    assert fast.gamma == 0.2
+
+
+def test_invert_against_lapack() -> None:
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 9, 28, 60):
+        features = rng.normal(size=(3 * n, n)) * 10.0 ** rng.uniform(-2, 2, size=n)
+        gram = np.eye(n) + features.T @ features
+        inverse = np.empty((n, n))
+        ridge.invert(gram, inverse)
+        np.testing.assert_allclose(inverse @ gram, np.eye(n), atol=1e-8)
+        assert (inverse == inverse.T).all()
+
+
+def test_features_that_grow_beyond_measure_stop_the_compiled_loop_too() -> None:
+    catalog = Catalog(coverage=[[0.1]] * 12, relevance=[[-99.0]] * 12)
+    user = {"coverage": [[0.1]] * 12, "relevance": [[0.1]] * 12, "theta": [0.5], "beta": [0.1]}
+    for kind in (CascadeUser, Stepwise):
+        policy = POLICIES["CascadeLSBFull"](catalog)
+        with pytest.raises(RankError, match="grow down the list"):
+            simulate(policy, kind(**user), 10, 10)
+        assert policy.n_updates == 0
+
+
+def test_compiling_is_announced_once_and_only_then(tmp_path: object) -> None:
+    script = (
+        "from rankfall import CascadeLSB, Catalog\n"
+        "policy = CascadeLSB(Catalog(coverage=[[0.5], [0.25]]))\n"
+        "policy.update(policy.rank(1), 0)\n"
+    )
+    environment = {"NUMBA_CACHE_DIR": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+        ).stderr
+        for _ in range(2)
+    ]
+    assert said == ["compiling kernels; this happens once and takes about a minute\n", ""]
+    assert logging.getLogger("rankfall").level == logging.NOTSET
+
+
+def test_import_compiles_nothing() -> None:
+    look = "import sys, rankfall; print('numba' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+@pytest.mark.parametrize(("items", "d", "m"), [(50, 7, 3), (200, 130, 2), (10, 0, 3), (12, 5, 0), (1, 1, 1)])
+def test_groups_hold_every_item_once_with_its_features(items: int, d: int, m: int) -> None:
+    rng = np.random.default_rng(items)
+    x = rng.random((items, d)) * (rng.random((items, d)) < 0.1)
+    z = rng.normal(size=(items, m))
+    groups = groups_of(items_of(x, z, True, False))
+    assert groups.slot[groups.item].tolist() == list(range(items))
+    assert (groups.dense == z[groups.item].T).all()
+    rebuilt = np.zeros_like(x)
+    for g, at in enumerate(groups.entry):
+        members = groups.item[groups.first[g] : groups.first[g + 1]]
+        for topic in groups.topic[groups.topics[g] : groups.topics[g + 1]]:
+            rebuilt[members, topic] = groups.weight[at : at + len(members)]
+            at += len(members)
+    assert (rebuilt == x).all()

@@ -1,0 +1,237 @@
+"""Servers, disks and databases go away in the middle of things. What was acknowledged is there afterwards, once."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from callers import Callers, K, Shown, check, learned_apart, result_of, wait_until, weights
+from needs import missing
+from postgres import Cluster
+from served import Served, make_catalog
+
+A_DAY = 86_400
+
+
+def times(short: int, long: int) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("times", [short, pytest.param(long, marks=pytest.mark.soak)])
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Path:
+    return make_catalog(tmp_path / "catalog.parquet")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
+    if request.param == "sqlite":
+        return {"data": tmp_path / "data"}
+    return {"store": request.getfixturevalue("postgres_url")}
+
+
+def serve(tmp_path: Path, catalog: Path, **options: Any) -> Served:
+    return Served(log=tmp_path / f"{len(list(tmp_path.glob('*.log')))}.log", catalog=catalog, **options)
+
+
+def be_patient(served: Served) -> None:
+    served.patch("/v1/models/default", feedback_wait=A_DAY)
+
+
+@times(8, 300)
+def test_a_killed_server_has_all_it_acknowledged(
+    times: int, tmp_path: Path, catalog: Path, store: dict[str, Any]
+) -> None:
+    rng = random.Random(0)
+    with serve(tmp_path, catalog, **store) as served:
+        be_patient(served)
+        callers = Callers(served.url)
+        with callers.calling():
+            for _ in range(times):
+                time.sleep(rng.uniform(0.05, 0.8))
+                served.kill()
+                if rng.random() < 0.3:  # and once more, while it is getting up
+                    served.spawn()
+                    time.sleep(rng.uniform(0.0, 1.5))
+                    served.kill()
+                served.start()
+        assert callers.seen["cut"] > 0
+        before = check(served, callers.shown)
+        served.restart()
+        after = served.settled(before["learned"])
+        assert weights(after) == weights(before)
+        assert served.stop() in (0, -signal.SIGTERM)
+
+
+@times(3, 60)
+def test_a_server_outlives_a_crash_of_its_database(
+    times: int, tmp_path: Path, catalog: Path, postgres: Cluster, postgres_url: str
+) -> None:
+    rng = random.Random(1)
+    with serve(tmp_path, catalog, store=postgres_url) as served:
+        be_patient(served)
+        callers = Callers(served.url, baselines=True)
+        with callers.calling():
+            for _ in range(times):
+                time.sleep(rng.uniform(0.2, 1.0))
+                postgres.stop("immediate")
+                time.sleep(rng.uniform(0.1, 1.0))
+                assert served.client.get("/health/live").status_code == 200
+                wait_until(lambda: served.client.get("/health/ready").status_code == 503)
+                wait_until(lambda: callers.seen["fallback"] > 0)
+                postgres.start()
+            served.wait_ready()
+        assert callers.seen["cut"] == 0, "the server itself answers all the time"
+        assert callers.seen["503"] > 0
+        assert callers.seen["fallback"] > 0
+        check(served, callers.shown)
+
+
+@times(10, 500)
+def test_a_server_outlives_cut_connections(
+    times: int, tmp_path: Path, catalog: Path, postgres: Cluster, postgres_url: str
+) -> None:
+    rng = random.Random(2)
+    with serve(tmp_path, catalog, store=postgres_url) as served:
+        be_patient(served)
+        callers = Callers(served.url, baselines=True)
+        with callers.calling():
+            for _ in range(times):
+                time.sleep(rng.uniform(0.05, 0.5))
+                postgres.cut(postgres_url)
+        assert callers.seen["cut"] == 0, "the server itself answers all the time"
+        check(served, callers.shown)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    if os.geteuid() != 0:
+        missing("a small disk can be mounted by root only")
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", folder], capture_output=True, text=True)
+    if done.returncode:
+        missing(f"a small disk cannot be mounted here: {done.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+@times(2, 10)
+def test_a_server_outlives_a_full_disk(times: int, tmp_path: Path, catalog: Path, small_disk: Path) -> None:
+    filler = small_disk / "filler"
+    with serve(tmp_path, catalog, data=small_disk / "data") as served:
+        be_patient(served)
+        callers = Callers(served.url, baselines=True)
+        for _ in range(times):
+            with callers.calling():
+                time.sleep(0.3)
+                fill(filler)
+                before = callers.seen.copy()
+                wait_until(lambda before=before: all(callers.seen[what] > before[what] for what in ("503", "fallback")))
+                assert served.client.get("/health/live").status_code == 200
+                filler.unlink()
+                time.sleep(0.3)
+        assert callers.seen["cut"] == 0, "the server itself answers all the time"
+        check(served, callers.shown)
+        fill(filler)
+        served.kill()
+        filler.unlink()
+        check(served.start(), callers.shown)
+
+
+def fill(path: Path) -> None:
+    with path.open("wb", buffering=0) as file:
+        for size in (2**16, 2**12, 1):
+            try:
+                while True:
+                    file.write(bytes(size))
+            except OSError:
+                assert shutil.disk_usage(path.parent).free < size
+
+
+@times(200, 5_000)
+def test_servers_on_one_database_come_to_the_same_weights(
+    times: int, tmp_path: Path, catalog: Path, postgres_url: str
+) -> None:
+    rng = random.Random(3)
+    with (
+        serve(tmp_path, catalog, store=postgres_url, workers=2) as first,
+        serve(tmp_path, catalog, store=postgres_url) as second,
+    ):
+        be_patient(first)
+        servers = (first, second)
+        wait_until(lambda: all(served.model()["settings"]["feedback_wait"] == A_DAY for served in servers))
+        shown = []
+        for _ in range(times):
+            request = {"user": f"user {rng.randrange(9)}", "k": K}
+            answer = rng.choice(servers).client.post("/v1/models/default/rank", json=request)
+            assert answer.status_code == 200, answer.text
+            shown.append(Shown(request, answer.content))
+
+        def write(number: int) -> dict[str, int | None]:
+            """Give feedback on all lists, in an order of its own; what was accepted."""
+            order, accepted = random.Random(number), {}
+            with httpx.Client(base_url=servers[number % 2].url, timeout=60, trust_env=False) as client:
+                for one in order.sample(shown, len(shown)):
+                    clicked = order.choice([None, *range(1, K + 1)])
+                    answer = client.post("/v1/feedback", json={"event_id": one.event_id, "clicked": clicked})
+                    assert answer.status_code == 200, answer.text
+                    if result_of(answer.json()) == "accepted":
+                        accepted[one.event_id] = clicked
+            return accepted
+
+        with ThreadPoolExecutor(4) as pool:
+            accepted = list(pool.map(write, range(4)))
+        seconds = wait_until(lambda: len(states(*servers)) == 1 and first.model()["learned"] == times)
+        print(f"{times} lists, {len(accepted)} writers: the same everywhere {seconds:.3f} s after the last")  # noqa: T201
+        assert sum(map(len, accepted)) == times, "each is accepted once"
+        for one in shown:
+            (one.clicked,) = (of[one.event_id] for of in accepted if one.event_id in of)
+            positions = [] if one.clicked is None else [one.clicked]
+            for served in servers:
+                assert served.event(one.event_id)["feedback"]["clicked"] == positions
+        ((learned, *found),) = states(*servers)
+        assert learned == times
+        np.testing.assert_allclose(found, learned_apart(first.catalog, shown), rtol=1e-6, atol=1e-9)
+        second.restart()
+        wait_until(lambda: second.model()["learned"] == times)
+        assert states(*servers) == {(learned, *found)}
+
+
+def states(*servers: Served) -> set[tuple[float, ...]]:
+    """What the workers of these servers have learned, to the bit: asked on connections of their own."""
+    found = set()
+    for served in servers:
+        for _ in range(8):
+            model = httpx.get(f"{served.url}/v1/models/default", timeout=60, trust_env=False).json()
+            found.add((model["learned"], *weights(model)))
+    return found
+
+
+def test_a_wait_that_ends_while_the_server_is_down_is_learned_once(
+    tmp_path: Path, catalog: Path, store: dict[str, Any]
+) -> None:
+    with serve(tmp_path, catalog, **store) as served:
+        served.patch("/v1/models/default", feedback_wait=1)
+        answers = [served.client.post("/v1/models/default/rank", json={"k": K}) for _ in range(20)]
+        shown = [Shown({}, answer.content) for answer in answers]
+        served.kill()
+        time.sleep(1.1)
+        served.start()
+        model = served.settled(len(shown))
+        assert (model["learned"], model["counts"]["expired"]) == (len(shown), len(shown))
+        for one in shown:
+            assert served.event(one.event_id)["feedback"]["kind"] == "expired"
+            late = served.client.post("/v1/feedback", json={"event_id": one.event_id, "clicked": 1}).json()
+            assert result_of(late) in ("late", "duplicate")
+        np.testing.assert_allclose(weights(model), learned_apart(served.catalog, shown), rtol=1e-6, atol=1e-9)
+        served.restart()
+        assert weights(served.settled(len(shown))) == weights(model)

@@ -1,0 +1,580 @@
+"""What the engine of the service does with requests, feedback, silence, time and other servers."""
+
+import json
+import math
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pytest
+from engines import START, WAIT, FakeClock, Quiet, arrays, batch, make_model, open_engine, patch, small_catalog
+
+from rankfall import CascadeHybrid, Catalog, CatalogError, RankError
+from rankfall.errors import ConflictError, NotFoundError, StoreError
+from rankfall.policies import LinearPolicy
+from rankfall.service import setup
+from rankfall.service.engine import Do, Engine, Load
+from rankfall.service.feedback import Feed
+from rankfall.service.ranking import in_control
+from rankfall.service.schemas import Feedback
+from rankfall.service.writer import Job
+from rankfall.stores import Event, Transaction, open_store
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def engine(place: str, clock: FakeClock) -> Iterator[Quiet]:
+    opened = open_engine(place, clock)
+    yield opened
+    opened.stop()
+
+
+def answer(engine: Quiet, event: Event, clicked: Any) -> str:
+    (fed,) = engine.feed_now((event.id, clicked))
+    return fed.result
+
+
+def items_of(event: Event) -> list[str]:
+    return [item["id"] for item in json.loads(event.answer)["items"]]
+
+
+def test_the_service_ranks_and_learns_as_the_library(engine: Quiet) -> None:
+    make_model(engine, gamma=0.7)
+    policy = CascadeHybrid(small_catalog(), 0.7)
+    for turn in range(12):
+        event = engine.rank_now(k=4)
+        ranking = policy.rank(4)
+        assert items_of(event) == list(ranking.ids)
+        assert event.features == ranking.features.tobytes()
+        click = None if turn % 3 == 0 else turn % 4
+        assert answer(engine, event, None if click is None else click + 1) == "accepted"
+        policy.update(ranking, click)
+    assert arrays(engine) == {name: array.tobytes() for name, array in policy.model.arrays().items()}
+
+
+@pytest.mark.parametrize("forgetting", [{"window": 3}, {"discount": 0.5}])
+def test_forgetting_survives_a_restart(place: str, forgetting: dict[str, float]) -> None:
+    engine = open_engine(place)
+    make_model(engine, forgetting=forgetting)
+    for turn in range(7):
+        answer(engine, engine.rank_now(), turn % 3 + 1)
+        if turn == 4:
+            engine.run(engine.checkpoint)
+    before = arrays(engine)
+    engine.crash()
+    again = open_engine(place)
+    try:
+        assert arrays(again) == before
+        answer(again, again.rank_now(), 1)
+        assert arrays(again) != before
+    finally:
+        again.stop()
+
+
+def test_two_engines_on_one_store_agree(place: str, clock: FakeClock) -> None:
+    first, second = open_engine(place, clock), open_engine(place, clock)
+    try:
+        make_model(first)
+        make_model(first, "own", scope="user")
+        second.run(second.fold)
+        for turn in range(10):
+            one, other = (first, second) if turn % 2 else (second, first)
+            event = one.rank_now(["default", "own"][turn % 3 % 2], user="anna")
+            assert answer(other, event, turn % 3 + 1) == "accepted"
+            assert answer(one, event, 1) == "duplicate"
+        first.run(first.fold)
+        second.run(second.fold)
+        assert arrays(first) == arrays(second)
+        assert arrays(first, "own", "anna") == arrays(second, "own", "anna")
+        assert arrays(first)["counts"] != batch([])["counts"]
+        assert first.model("default").tally.plain() == second.model("default").tally.plain()
+    finally:
+        first.stop()
+        second.stop()
+
+
+def test_feedback_in_many_forms(engine: Quiet) -> None:
+    make_model(engine)
+    event = engine.rank_now()
+    ids = items_of(event)
+    assert answer(engine, event, 4) == "rejected"
+    assert answer(engine, event, "nothing") == "rejected"
+    assert answer(engine, event, {"id": 1}) == "rejected"
+    assert answer(engine, event, [1, 9]) == "rejected"
+    assert engine.feed_now(("nothing", 1))[0].result == "unknown"
+    refused = engine.runner.run(engine.feed([], lambda _: False))
+    assert refused == []
+    results = engine.feed_now((event.id, [{"id": ids[2]}, {"position": 2}]), (event.id, None))
+    assert sorted(fed.result for fed in results) == ["accepted", "duplicate"]
+    assert event.features is not None
+    assert arrays(engine) == batch([(event.features, 1)])
+
+
+def test_feedback_of_a_model_one_may_not_know_of_is_unknown(engine: Quiet) -> None:
+    from rankfall.service.schemas import Feedback
+
+    make_model(engine)
+    event = engine.rank_now()
+    given = [Feedback(event_id=event.id, clicked=1)]
+    (fed,) = engine.runner.run(engine.feed(given, lambda model: model != "default"))
+    assert fed.result == "unknown"
+    assert answer(engine, event, 1) == "accepted"
+
+
+# Silence
+
+
+def test_silence_on_a_shown_list_is_learned_once(engine: Quiet, clock: FakeClock) -> None:
+    make_model(engine, feedback_wait=WAIT)
+    shown, deferred = engine.rank_now(), engine.rank_now(defer_activation=True)
+    clock.now += WAIT - 1
+    assert engine.run(engine.sweep) == 0
+    clock.now += 2
+    assert engine.run(engine.sweep) == 1
+    assert engine.run(engine.sweep) == 0
+    assert answer(engine, shown, 1) == "late"
+    assert answer(engine, deferred, 1) == "late"
+    clock.now += 1000 * WAIT
+    assert engine.run(engine.sweep) == 0
+    assert shown.features is not None
+    assert arrays(engine) == batch([(shown.features, None)])
+    assert engine.model("default").tally.counts == {"policy": [1, 0, 1]}
+
+
+def test_the_wait_begins_when_a_deferred_list_is_shown(engine: Quiet, clock: FakeClock) -> None:
+    make_model(engine, feedback_wait=WAIT)
+    event, never = engine.rank_now(defer_activation=True), engine.rank_now(defer_activation=True)
+    clock.now += WAIT / 2
+    expires = engine.write(engine.activate(event.id, lambda _: True))
+    assert expires == clock.now + WAIT
+    clock.now += WAIT / 4
+    assert engine.write(engine.activate(event.id, lambda _: True)) == expires
+    clock.now = START + WAIT + 1
+    assert engine.run(engine.sweep) == 0
+    with pytest.raises(ConflictError, match="expired"):
+        engine.write(engine.activate(never.id, lambda _: True))
+    with pytest.raises(NotFoundError):
+        engine.write(engine.activate("nothing", lambda _: True))
+    with pytest.raises(NotFoundError):
+        engine.write(engine.activate(event.id, lambda _: False))
+    clock.now = expires
+    assert engine.run(engine.sweep) == 1
+
+
+def test_silence_is_learned_after_the_clock_was_set_back(place: str) -> None:
+    """A machine that starts with a clock a year ahead must not make the service deaf for a year."""
+    ahead = open_engine(place, FakeClock(START + 365 * 86_400))
+    make_model(ahead, feedback_wait=WAIT)
+    early = ahead.rank_now()
+    ahead.clock.now += WAIT + 1  # type: ignore[attr-defined]
+    assert ahead.run(ahead.sweep) == 1
+    waiting = ahead.rank_now()
+    ahead.stop()
+    clock = FakeClock(START)
+    engine = open_engine(place, clock)
+    try:
+        event = engine.rank_now()
+        assert answer(engine, waiting, 2) == "accepted"
+        clock.now += WAIT + 1
+        assert engine.run(engine.sweep) == 1
+        assert answer(engine, event, 1) == "late"
+        lists = [(early.features, None), (waiting.features, 1), (event.features, None)]
+        assert arrays(engine) == batch(lists)  # type: ignore[arg-type]
+    finally:
+        engine.stop()
+
+
+def test_silence_while_the_service_was_down_is_learned(place: str, clock: FakeClock) -> None:
+    engine = open_engine(place, clock)
+    make_model(engine, feedback_wait=WAIT)
+    event = engine.rank_now()
+    engine.crash()
+    again = open_engine(place, FakeClock(START + 30 * 86_400))
+    try:
+        assert again.run(again.sweep) == 1
+        assert event.features is not None
+        assert arrays(again) == batch([(event.features, None)])
+    finally:
+        again.stop()
+
+
+def test_more_silence_than_a_page(engine: Quiet, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rankfall.service.engine.PAGE", 3)
+    make_model(engine, feedback_wait=WAIT)
+    for _ in range(8):
+        engine.rank_now()
+    clock.now += WAIT + 1
+    assert engine.run(engine.sweep) == 8
+    assert engine.state_now().policy.n_updates == 8
+
+
+# Whose list
+
+
+def test_modes(engine: Quiet) -> None:
+    make_model(engine)
+    baseline = ["i5", "i3", "i1"]
+    patch(engine, mode="apprentice")
+    taught = engine.rank_now(baseline=baseline)
+    assert (taught.arm, items_of(taught), taught.learn) == ("baseline", baseline, True)
+    answer(engine, taught, "i3")
+    assert taught.features is not None
+    assert arrays(engine) == batch([(taught.features, 1)])
+    patch(engine, mode="logging_only")
+    logged = engine.rank_now(baseline=baseline)
+    assert (logged.arm, items_of(logged), logged.learn, logged.features) == ("baseline", baseline, False, None)
+    assert answer(engine, logged, 1) == "accepted"
+    assert items_of(engine.rank_now()) == ["i0", "i1", "i2"]  # no baseline: the catalog's own order
+    assert arrays(engine) == batch([(taught.features, 1)])
+    patch(engine, mode="online")
+    assert engine.rank_now(baseline=baseline).arm == "policy"
+    assert engine.model("default").tally.counts == {"baseline": [2, 2, 0]}
+
+
+def test_the_control_group_is_sticky_and_of_the_size_asked_for(engine: Quiet) -> None:
+    make_model(engine, control=0.3)
+    model = engine.model("default")
+    users = [f"user {n}" for n in range(4000)]
+    inside = [user for user in users if in_control(model, user)]
+    spread = math.sqrt(len(users) * 0.3 * 0.7)
+    assert abs(len(inside) - 0.3 * len(users)) < 5 * spread
+    outside = next(user for user in users if user not in inside)
+    for _ in range(3):
+        event = engine.rank_now(user=inside[0], baseline=["i7", "i6"])
+        assert (event.arm, items_of(event), event.learn) == ("control", ["i7", "i6"], False)
+        assert engine.rank_now(user=outside).arm == "policy"
+    patch(engine, control=1.0)
+    assert engine.rank_now().arm == "control"
+    patch(engine, control=0.6)
+    assert all(in_control(model, user) for user in inside)  # a larger group keeps those who were in it
+    patch(engine, control=0.0)
+    assert engine.rank_now(user=inside[0]).arm == "policy"
+
+
+def test_pinned_and_blocked(engine: Quiet) -> None:
+    make_model(engine)
+    usual = items_of(engine.rank_now())
+    patch(engine, pinned=[{"id": "i7", "position": 2}, {"id": "gone", "position": 1}, {"id": "i6", "position": 9}])
+    pinned = items_of(engine.rank_now())
+    assert pinned[1] == "i7"
+    assert len(set(pinned)) == 3
+    assert "i7" not in items_of(engine.rank_now(exclude=["i7"]))
+    assert items_of(engine.rank_now(k=1)) == usual[:1]
+    patch(engine, pinned=[], blocked=[usual[0], "gone"])
+    assert usual[0] not in items_of(engine.rank_now(k=8))
+    assert len(items_of(engine.rank_now(k=8))) == 7
+    event = engine.rank_now(candidates=[usual[0], "i7"])
+    assert items_of(event) == ["i7"]
+    assert json.loads(event.answer)["unknown"] == [usual[0]]
+    with pytest.raises(RankError, match="nothing may be shown"):
+        engine.rank_now(candidates=[usual[0]])
+    patch(engine, blocked=[])
+    assert items_of(engine.rank_now()) == usual
+
+
+@pytest.mark.parametrize("pins", [[], [{"id": "i2", "position": 2}]])
+def test_propensities_sum_to_one(engine: Quiet, pins: list[dict[str, Any]]) -> None:
+    make_model(engine, randomize=0.6, pinned=pins)
+    chances: dict[tuple[str, ...], float] = {}
+    pool = ["i0", "i1", "i2", "i3"]
+    possible = [order for order in permutations(pool, 2) if not pins or order[1] == "i2"]
+    for _ in range(400):
+        event = engine.make(engine.model("default"), engine.state_now(), _ask(k=2, candidates=pool))
+        assert event.propensity is not None
+        assert chances.setdefault(tuple(items_of(event)), event.propensity) == event.propensity
+        if len(chances) == len(possible):
+            break
+    assert set(chances) == set(possible)
+    assert sum(chances.values()) == pytest.approx(1.0)
+
+
+def _ask(**words: Any) -> Any:
+    from rankfall.service.schemas import Ask
+
+    return Ask(**words)
+
+
+def test_long_lists_drawn_at_random_are_the_policys(place: str) -> None:
+    """There are more lists of 200 out of 400 than a float can count."""
+    engine = open_engine(place)
+    try:
+        engine.write(engine.put_catalog(_many(400), []))
+        make_model(engine, randomize=1.0)
+        event = engine.rank_now(k=200)
+        assert event.arm == "policy"
+        assert event.propensity == 0.0
+        assert answer(engine, event, 3) == "accepted"
+    finally:
+        engine.stop()
+
+
+def _many(items: int) -> Any:
+    from rankfall import Catalog
+
+    rng = np.random.default_rng(0)
+    ids = [f"more {n}" for n in range(items)]
+    return Catalog(rng.random((items, 2)), rng.random((items, 2)), ids=ids, topics=["x", "y"])
+
+
+def test_a_policy_that_fails_gives_the_baseline(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[tuple[str, str]] = []
+    engine = open_engine(place, on_fallback=lambda model, reason: counted.append((model, reason)))
+    try:
+        make_model(engine)
+
+        def fail(*args: Any, **options: Any) -> None:
+            raise FloatingPointError("made to fail")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(LinearPolicy, "rank", fail)
+            event = engine.rank_now(baseline=["i4", "i2"])
+            assert items_of(engine.rank_now()) == ["i0", "i1", "i2"]
+        assert (event.arm, items_of(event), event.learn) == ("fallback", ["i4", "i2"], False)
+        assert counted == [("default", "FloatingPointError")] * 2
+        assert answer(engine, event, 1) == "accepted"
+        assert arrays(engine) == batch([])
+        assert engine.rank_now().arm == "policy"
+    finally:
+        engine.stop()
+
+
+def test_requests(engine: Quiet) -> None:
+    make_model(engine)
+    event = engine.rank_now(candidates=["i1", "nothing", "i2", "i3"], exclude=["i2", "none"], k=5)
+    assert sorted(items_of(event)) == ["i1", "i3"]
+    assert json.loads(event.answer)["unknown"] == ["nothing", "none"]
+    for ask in ({"candidates": []}, {"candidates": ["i1"], "exclude": ["i1"]}, {"candidates": ["nothing"]}):
+        with pytest.raises(RankError, match="nothing may be shown"):
+            engine.rank_now(**ask)
+    make_model(engine, "own", scope="user")
+    make_model(engine, "group", scope="segment")
+    with pytest.raises(RankError, match="each user"):
+        engine.rank_now("own", segment="home")
+    with pytest.raises(RankError, match="each segment"):
+        engine.rank_now("group", user="anna")
+    assert engine.rank_now("group", user="anna", segment="home").key == "home"
+    with pytest.raises(NotFoundError, match="there is: default, group, own"):
+        engine.rank_now("none")
+
+
+def test_a_retry_gets_the_same_answer(place: str, engine: Quiet) -> None:
+    make_model(engine)
+    first = engine.rank_now(request_id="r", candidates=["i1", "i2"])
+    answer(engine, first, 1)
+    engine.rank_now()
+    assert engine.rank_now(request_id="r", candidates=["i1", "i2"]).answer == first.answer
+    with pytest.raises(ConflictError, match="'r' was used for another request"):
+        engine.rank_now(request_id="r", candidates=["i2", "i1"])
+    engine.write(engine.put_catalog(None, ["i1", "i2"]))
+    assert engine.rank_now(request_id="r", candidates=["i1", "i2"]).answer == first.answer
+    with pytest.raises(RankError):
+        engine.rank_now(request_id="other", candidates=["i1", "i2"])
+    make_model(engine, "second")
+    assert engine.rank_now("second", request_id="r").id != first.id
+    other = open_engine(place)
+    try:
+        assert other.rank_now(request_id="r", candidates=["i1", "i2"]).answer == first.answer
+    finally:
+        other.crash()
+
+
+def test_feedback_uses_the_features_as_shown(engine: Quiet) -> None:
+    make_model(engine)
+    event = engine.rank_now()
+    top, second, _ = items_of(event)
+    engine.put(top, {"x": 0.0}, [9.0, 9.0])
+    engine.write(engine.put_catalog(None, [second]))
+    assert answer(engine, event, second) == "accepted"
+    assert event.features is not None
+    assert arrays(engine) == batch([(event.features, 1)])
+    assert engine.rank_now(k=8).features != event.features
+
+
+def test_lists_name_the_items_they_were_made_from_while_the_catalog_changes(engine: Quiet) -> None:
+    """The catalog may change in the other thread just when a state was taken to make a list from."""
+    make_model(engine)
+    relevance = dict(zip(small_catalog().ids, small_catalog().relevance.tolist(), strict=True))
+    for ask in ({"explain": True}, {"candidates": ["i1", "i5", "i6"]}, {"exclude": ["i7"]}, {"baseline": ["i6", "i5"]}):
+        held, version = engine.state_now(), engine.catalog_version
+        engine.write(engine.put_catalog(None, ["i0", "i3"]))  # the rows of all that follow change
+        assert engine.catalog_version > version
+        event = engine.make(engine.model("default"), held, _ask(k=3, **ask))
+        assert (event.arm, event.catalog) == ("policy", version)
+        assert event.features is not None
+        shown = np.frombuffer(event.features).reshape(-1, 4)[:, 2:].tolist()
+        assert shown == [relevance[item] for item in items_of(event)]
+        for item in ("i0", "i3"):
+            engine.put(item, {"x": 0.5}, relevance[item])
+
+
+def test_a_batch_that_is_tried_again_decides_nothing_twice(engine: Quiet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A state that could not be read at first must not have what was written beside it written again."""
+    make_model(engine)
+    model, read = engine.model("default"), engine.store.checkpoints
+    resets = len(model.turns)
+    failures = iter([StoreError("away for a moment")])
+
+    def checkpoints(*where: Any) -> Any:
+        for failure in failures:
+            raise failure
+        return read(*where)
+
+    monkeypatch.setattr(engine.store, "checkpoints", checkpoints)
+    jobs: list[Job[Any]] = [Job(Do(engine.reset(model)), Future(), math.inf), Job(Load(model, ""), Future(), math.inf)]
+    engine.run(lambda: engine._keeper._attempt(jobs))
+    assert jobs[1].future.result() is not None
+    assert len(model.turns) == resets + 1
+
+
+# The catalog, models and users
+
+
+def test_answers_and_forgetting_do_not_wait_for_each_other(postgres_url: str, clock: FakeClock) -> None:
+    """One server has feedback and a decision in one batch; another forgets the user meanwhile."""
+    problems: list[str] = []
+    first = open_engine(postgres_url, clock, on_store_error=lambda: problems.append("first"))
+    second = open_engine(postgres_url, clock, on_store_error=lambda: problems.append("second"))
+    batched, alone = threading.Event(), threading.Event()
+
+    def decide(tx: Transaction) -> None:
+        alone.wait(5)
+        tx.alone()
+
+    def forget(tx: Transaction) -> None:
+        tx.alone()
+        alone.set()
+        time.sleep(0.2)
+        second.forget("anna")(tx)
+
+    try:
+        make_model(first, "own", scope="user")
+        second.run(second.fold)
+        event = first.rank_now("own", user="anna")
+        waiting = [first._keeper.ask(Do(lambda _: batched.wait(5)))]  # what is asked meanwhile comes in one batch
+        waiting.append(first._keeper.ask(Feed([Feedback(event_id=event.id, clicked=1)], lambda _: True)))
+        waiting.append(first._keeper.ask(Do(decide)))
+        batched.set()
+        waiting.append(second._keeper.ask(Do(forget)))
+        for future in waiting:
+            future.result(30)
+        assert problems == []
+        assert second.store.event(event.id) is None
+    finally:
+        first.stop()
+        second.stop()
+
+
+def test_a_first_start_that_another_was_faster_than(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The catalog is then the other's; a model that it cannot serve is not made, and the store stays good."""
+    seed = setup._seed
+
+    def second(engine: Engine, catalog: Catalog) -> Any:
+        other = Engine(open_store(place))
+        other.do_now(seed(other, Catalog(ids=["a", "b"])))
+        other.close()
+        return seed(engine, catalog)
+
+    monkeypatch.setattr(setup, "_seed", second)
+    with pytest.raises(CatalogError, match="CascadeHybrid needs topics or relevance features"):
+        setup.prepare(place, small_catalog, {"policy": "CascadeHybrid"})
+    monkeypatch.undo()
+    assert setup.prepare(place, None, {"policy": "CascadeTS"}) == ["Model 'default': CascadeTS, 2 items, mode online."]
+
+
+def test_the_last_item_stays(engine: Quiet) -> None:
+    make_model(engine)
+    engine.write(engine.put_catalog(None, [f"i{n}" for n in range(7)]))
+    engine.write(engine.put_catalog(None, ["i7"]))  # as when two servers each delete one of the last two
+    assert engine.catalog is not None
+    assert engine.catalog.ids == ("i7",)
+    assert items_of(engine.rank_now()) == ["i7"]
+
+
+def test_models_are_made_once(engine: Quiet) -> None:
+    from rankfall.service.schemas import Settings
+
+    assert engine.write(engine.create("m", Settings(k=3)))
+    assert not engine.write(engine.create("m", Settings(k=3)))
+    with pytest.raises(ConflictError, match="with other settings"):
+        engine.write(engine.create("m", Settings(k=4)))
+
+    def twice(tx: Any) -> bool:
+        engine.create("at once", Settings(k=3))(tx)
+        assert not engine.create("at once", Settings(k=3))(tx)
+        return engine.create("at once", Settings(k=4))(tx)
+
+    with pytest.raises(ConflictError, match="with other settings"):
+        engine.write(twice)
+    with pytest.raises(NotFoundError, match="no snapshot 's-none'"):
+        engine.find_snapshot(engine.model("m"), "s-none")
+
+
+def test_counts_survive_a_restart(place: str, clock: FakeClock) -> None:
+    engine = open_engine(place, clock)
+    make_model(engine)
+    for turn in range(6):
+        answer(engine, engine.rank_now(), turn % 2 or None)
+        clock.now += 100
+        if turn == 3:
+            engine.run(engine.checkpoint)
+    before = engine.model("default").tally.plain()
+    width, buckets = engine.model("default").tally.history(1, clock.now)
+    assert width == 60
+    assert sum(cell[0] for _, arms in buckets for cell in arms.values()) == 6
+    engine.crash()
+    again = open_engine(place, clock)
+    try:
+        assert again.model("default").tally.plain() == before
+        assert before["counts"] == {"policy": [6, 3, 0]}
+    finally:
+        again.stop()
+
+
+def test_a_forgotten_user_stays_forgotten(place: str, clock: FakeClock) -> None:
+    """Another server that has not heard of it yet may still hold the state, and must not save it."""
+    first, second = open_engine(place, clock), open_engine(place, clock)
+    try:
+        make_model(first, "own", scope="user")
+        second.run(second.fold)
+        for engine in (first, second):
+            for _ in range(3):
+                answer(engine, engine.rank_now("own", user="anna"), 2)
+        second.run(second.fold)
+        assert arrays(second, "own", "anna") != batch([])
+        states, removed, named = first.write(first.forget("anna"))
+        assert (states, removed, named) == (1, 6, 0)
+        second.run(second.checkpoint)
+        second.run(second.fold)
+        assert arrays(first, "own", "anna") == arrays(second, "own", "anna") == batch([])
+    finally:
+        first.stop()
+        second.stop()
+    again = open_engine(place, clock)
+    try:
+        assert arrays(again, "own", "anna") == batch([])
+        assert again.model("own").settings.scope == "user"
+    finally:
+        again.stop()
+
+
+def test_a_forgotten_user_is_not_saved_by_a_snapshot_at_the_same_moment(engine: Quiet) -> None:
+    make_model(engine, "own", scope="user")
+    answer(engine, engine.rank_now("own", user="anna"), 2)
+    model = engine.model("own")
+    forget, snapshot = engine.forget("anna"), engine.snapshot(model, "")
+
+    def both(tx: Any) -> None:
+        forget(tx)
+        snapshot(tx)
+
+    engine.write(both)
+    assert arrays(engine, "own", "anna") == batch([])
+    assert engine.store.checkpoints("own", ["anna"], engine.model("own").turns[0].position, engine.position) == [None]

@@ -1,0 +1,292 @@
+"""Whatever happens, in whatever order: the state is what the accepted answers say, bit for bit."""
+
+import json
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from engines import WAIT, FakeClock, Learned, Quiet, arrays, batch, make_model, open_engine, patch, small_catalog
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rankfall.errors import ConflictError, NotFoundError
+from rankfall.service.model import changed
+from rankfall.service.schemas import ItemPatch
+from rankfall.stores import Event
+
+USERS = ["anna", "ben", "cleo", "dora"]
+MODELS: dict[str, dict[str, Any]] = {
+    "shared": {"scope": "global"},
+    "own": {"scope": "user"},
+    "counted": {"scope": "global", "policy": "CascadeKLUCB"},
+    "recent": {"scope": "user", "policy": "CascadeSWUCB", "forgetting": {"window": 3}},
+}
+ALIKE = {
+    "shared": ["CascadeHybrid", "CascadeHybridTS", "CascadeHybridGreedy", "CascadeHybridEpsilon"],
+    "own": ["CascadeHybrid", "CascadeHybridTS"],
+    "counted": ["CascadeKLUCB", "CascadeUCB1", "CascadeTS"],
+    "recent": ["CascadeSWUCB"],
+}
+
+
+def state_of(model: str, learned: list[Learned]) -> dict[str, bytes]:
+    """The state of a model after these lists, computed by itself."""
+    if "policy" not in MODELS[model]:
+        return batch(learned)
+    window = MODELS[model].get("forgetting", {}).get("window")
+    return counted(learned, window)
+
+
+def counted(learned: list[Learned], window: int | None) -> dict[str, bytes]:
+    """How often each item was seen and clicked: in all lists, or in the last ones."""
+    last = learned if window is None else learned[-window:]
+    seen = [(json.loads(kept)[: None if hit is None else hit + 1], hit) for kept, hit in last]
+    ids = sorted({item for items, _ in seen for item in items})
+    clicks = [items[hit] for items, hit in seen if hit is not None]
+    arrays: dict[str, Any] = {
+        "ids": np.frombuffer(json.dumps(ids).encode(), dtype=np.uint8),
+        "observed": np.array([float(sum(item in items for items, _ in seen)) for item in ids]),
+        "clicked": np.array([float(clicks.count(item)) for item in ids]),
+        "n_updates": np.array(len(learned)),
+    }
+    if window is not None:
+        longest = max((len(items) for items, _ in seen), default=0)
+        padded = [[ids.index(item) for item in items] + [-1] * (longest - len(items)) for items, _ in seen]
+        arrays["window"] = np.array(padded, dtype=np.int64)
+        arrays["hits"] = np.array([-1 if hit is None else hit for _, hit in seen], dtype=np.int64)
+    return {name: array.tobytes() for name, array in arrays.items()}
+
+
+class History:
+    """Runs operations on an engine and keeps, apart from it, what each state should have learned."""
+
+    def __init__(self, place: str, room: int) -> None:
+        self.place, self.room = place, room
+        self.clock = FakeClock()
+        self.engine = open_engine(place, self.clock, room=room)
+        for name, words in MODELS.items():
+            make_model(self.engine, name, feedback_wait=WAIT, **words)
+        self.learned: dict[str, dict[str, list[Learned]]] = {name: {} for name in MODELS}
+        self.snapshots: list[tuple[str, str, dict[str, list[Learned]]]] = []
+        self.events: list[Event] = []
+        self.open: dict[str, tuple[bool, float]] = {}  # event -> shown, expires; gone when answered
+
+    def do(self, operation: tuple[Any, ...]) -> None:
+        getattr(self, operation[0])(*operation[1:])
+
+    def rank(self, model: str, user: str, defer: bool, k: int) -> None:
+        self.clock.now += 0.01  # ids begin with the time, and feedback that comes together is learned in their order
+        event = self.engine.rank_now(model, user=user, defer_activation=defer, k=k)
+        self.events.append(event)
+        self.open[event.id] = (not defer, event.expires)
+
+    def feedback(self, which: list[tuple[int, list[int]]]) -> None:
+        if not self.events:
+            return
+        given = []
+        for n, clicks in which:
+            event = self.events[n % len(self.events)]
+            shown = len(json.loads(event.answer)["items"])
+            given.append((event, sorted({click % shown for click in clicks})))
+        results = self.engine.feed_now(*((event.id, [click + 1 for click in clicks]) for event, clicks in given))
+        accepted = []
+        for (event, clicks), fed in zip(given, results, strict=True):
+            if event.id in self.open and self.clock.now <= self.open[event.id][1]:
+                assert fed.result == "accepted"
+                del self.open[event.id]
+                accepted.append((event, clicks))
+            elif event.id in self.open:
+                assert fed.result == "late"
+            else:
+                assert fed.result in ("duplicate", "late", "unknown")
+        for event, clicks in sorted(accepted, key=lambda one: one[0].id):
+            self._learn(event, clicks[0] if clicks else None)
+
+    def _learn(self, event: Event, click: int | None) -> None:
+        assert event.features is not None
+        self.learned[event.model].setdefault(event.key, []).append((event.features, click))
+
+    def activate(self, n: int) -> None:
+        if not self.events:
+            return
+        event = self.events[n % len(self.events)]
+        try:
+            expires = self.engine.write(self.engine.activate(event.id, lambda _: True))
+        except (ConflictError, NotFoundError):
+            assert event.id not in self.open or not self.open[event.id][0]
+            return
+        if event.id in self.open and not self.open[event.id][0]:
+            self.open[event.id] = (True, expires)
+
+    def wait(self, seconds: float) -> None:
+        self.clock.now += seconds
+        self.engine.run(self.engine.sweep)
+        silent = [e for e in self.events if e.id in self.open and self.open[e.id][0]]
+        for event in sorted(silent, key=lambda event: event.id):
+            if self.open[event.id][1] <= self.clock.now:
+                del self.open[event.id]
+                self._learn(event, None)
+
+    def put(self, n: int, value: float) -> None:
+        self.engine.put(f"i{n}", {"x": value, "y": 1 - value}, [value, 0.5])
+
+    def patch(self, n: int, value: float) -> None:
+        if f"i{n}" in self.engine.catalog:  # type: ignore[operator]
+            change = ItemPatch(coverage={"x": value}).model_dump(exclude_none=True)
+            self.engine.write(self.engine.patch_item(f"i{n}", change))
+
+    def delete(self, n: int) -> None:
+        self.engine.write(self.engine.put_catalog(None, [f"i{n}"]))
+
+    def change(self, model: str, gamma: float, blocked: int) -> None:
+        changes: dict[str, Any] = {"blocked": [f"i{blocked}"], "policy": ALIKE[model][blocked % len(ALIKE[model])]}
+        if "policy" not in MODELS[model]:
+            changes["gamma"] = gamma
+        changed(self.engine.model(model).settings, changes, small_catalog())  # nothing is wrong with it
+        patch(self.engine, model, **changes)
+
+    def reset(self, model: str) -> None:
+        self.engine.write(self.engine.reset(self.engine.model(model)))
+        self.learned[model] = {}
+
+    def snapshot(self, model: str) -> None:
+        if MODELS[model]["scope"] == "global":
+            self.engine.state_now(model)
+        made = self.engine.write(self.engine.snapshot(self.engine.model(model), ""))
+        self.snapshots.append((model, made.id, {key: list(known) for key, known in self.learned[model].items()}))
+
+    def restore(self, n: int) -> None:
+        if self.snapshots:
+            model, name, known = self.snapshots[n % len(self.snapshots)]
+            found = self.engine.find_snapshot(self.engine.model(model), name)
+            self.engine.write(self.engine.restore(self.engine.model(model), found))
+            self.learned[model] = {key: list(lists) for key, lists in known.items()}
+
+    def forget(self, user: str) -> None:
+        self.engine.write(self.engine.forget(user))
+        own = [model for model, words in MODELS.items() if words["scope"] == "user"]
+        for known in [*map(self.learned.get, own), *(known for model, _, known in self.snapshots if model in own)]:
+            assert known is not None
+            known.pop(user, None)
+        for event in self.events:
+            if event.model in own and event.key == user:
+                self.open.pop(event.id, None)
+
+    def restart(self, how: str, shift: float) -> None:
+        if how == "stop":
+            self.engine.stop()
+        elif how == "checkpoint":
+            self.engine.run(self.engine.checkpoint)
+            self.engine.crash()
+        else:
+            self.engine.crash()
+        self.clock = FakeClock(self.clock.now + shift)
+        self.engine = open_engine(self.place, self.clock, room=self.room)
+
+    def states(self, engine: Quiet) -> dict[str, dict[str, bytes]]:
+        return {
+            f"{model} {key}": arrays(engine, model, key)
+            for model, words in MODELS.items()
+            for key in ([""] if words["scope"] == "global" else USERS)
+        }
+
+    def expected(self) -> dict[str, dict[str, bytes]]:
+        return {
+            f"{model} {key}": state_of(model, self.learned[model].get(key, []))
+            for model, words in MODELS.items()
+            for key in ([""] if words["scope"] == "global" else USERS)
+        }
+
+    def check(self) -> None:
+        expected = self.expected()
+        assert self.states(self.engine) == expected
+        other = open_engine(self.place, self.clock, room=self.room)  # a second server on the same store
+        try:
+            assert self.states(other) == expected
+        finally:
+            other.crash()
+
+
+def _operations() -> st.SearchStrategy[list[tuple[Any, ...]]]:
+    models, users, some = st.sampled_from(sorted(MODELS)), st.sampled_from(USERS), st.integers(0, 40)
+    unit = st.integers(0, 10).map(lambda n: n / 10)
+    answers = st.lists(st.tuples(some, st.lists(st.integers(0, 3), max_size=2)), min_size=1, max_size=3)
+    often = [
+        st.tuples(st.just("rank"), models, users, st.booleans(), st.integers(1, 4)),
+        st.tuples(st.just("feedback"), answers),
+    ]
+    shift = st.sampled_from([0.0, 0.0, -86_400.0, 100_000.0])
+    seldom = [
+        st.tuples(st.just("activate"), some),
+        st.tuples(st.just("wait"), st.sampled_from([1.0, WAIT / 2, WAIT + 1])),
+        st.tuples(st.just("put"), st.integers(0, 10), unit),
+        st.tuples(st.just("patch"), st.integers(0, 10), unit),
+        st.tuples(st.just("delete"), st.integers(0, 3)),
+        st.tuples(st.just("change"), models, unit, st.integers(0, 5)),
+        st.tuples(st.just("reset"), models),
+        st.tuples(st.just("snapshot"), models),
+        st.tuples(st.just("restore"), st.integers(0, 3)),
+        st.tuples(st.just("forget"), users),
+        st.tuples(st.just("restart"), st.sampled_from(["stop", "checkpoint", "crash"]), shift),
+    ]
+    return st.lists(st.one_of(*often, *often, *often, *seldom), min_size=8, max_size=40)
+
+
+def run_history(place: str, operations: list[tuple[Any, ...]], room: int) -> dict[str, dict[str, bytes]]:
+    history = History(place, room)
+    try:
+        for operation in operations:
+            history.do(operation)
+        history.check()
+        return history.expected()
+    finally:
+        history.engine.crash()
+
+
+RELAXED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
+
+
+def histories(examples: int) -> Any:
+    def decorate(test: Any) -> Any:
+        return settings(max_examples=examples, suppress_health_check=RELAXED)(
+            given(operations=_operations(), room=st.sampled_from([1, 2, 100]))(test)
+        )
+
+    return decorate
+
+
+def check_history(folders: Iterator[int], tmp_path: Path, operations: list[tuple[Any, ...]], room: int) -> None:
+    run_history(str(tmp_path / f"{next(folders)}"), operations, room)
+
+
+FOLDERS = count()
+
+
+@histories(150)
+def test_any_history_gives_the_state_of_its_answers(
+    tmp_path: Path, operations: list[tuple[Any, ...]], room: int
+) -> None:
+    check_history(FOLDERS, tmp_path, operations, room)
+
+
+@pytest.mark.soak
+@histories(2000)
+def test_any_history_gives_the_state_of_its_answers_at_length(
+    tmp_path: Path, operations: list[tuple[Any, ...]], room: int
+) -> None:
+    check_history(FOLDERS, tmp_path, operations, room)
+
+
+@histories(12)
+def test_both_databases_give_the_same_state(
+    tmp_path: Path, postgres: Any, operations: list[tuple[Any, ...]], room: int
+) -> None:
+    url = postgres.fresh()
+    try:
+        apart = run_history(str(tmp_path / f"{next(FOLDERS)}"), operations, room)
+        assert run_history(url, operations, room) == apart
+    finally:
+        postgres.drop(url)

@@ -1,0 +1,191 @@
+"""The page of the service, used as a person would: in a browser, against a running server."""
+
+import json
+import re
+import shutil
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from needs import missing
+
+import rankfall
+
+PAGE = Path(rankfall.__file__).parent / "service" / "page"
+MARKUP = "<img src=x onerror=\"document.title='broken'\">"
+OPTIONS = (
+    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync --window-size=1400,1000"
+)
+
+
+def call(method: str, url: str, body: Any = None) -> Any:
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data, {"Content-Type": "application/json"}, method=method)
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=10) as answer:
+        return json.load(answer)
+
+
+class Page:
+    """A browser on the page of one model."""
+
+    def __init__(self, driver: Any, url: str, model: str) -> None:
+        self.driver = driver
+        driver.get("about:blank")
+        driver.get(f"{url}/#model={quote(model)}")
+        self.until(lambda: self.number("ranked") is not None)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.driver.find_element("id", name)
+
+    def all(self, selector: str) -> list[Any]:
+        return self.driver.find_elements("css selector", selector)
+
+    def until(self, holds: Callable[[], Any]) -> None:
+        from selenium.common.exceptions import StaleElementReferenceException
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        wait = WebDriverWait(self.driver, 10, 0.1, ignored_exceptions=[StaleElementReferenceException])
+        wait.until(lambda _: holds())
+
+    def number(self, name: str) -> int | None:
+        found = self.all(f"[data-number={name}]")
+        return int(found[0].text.replace(",", "")) if found else None
+
+    def problems(self) -> list[str]:
+        """What the browser complained about since the last time."""
+        return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    from selenium import webdriver
+
+    chromium = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chrome")
+    chromedriver = shutil.which("chromedriver")
+    if not chromium or not chromedriver:
+        missing("the page is tested with chromium and chromedriver, which are not on the path")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for option in OPTIONS.split():
+        options.add_argument(option)
+    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('browser')}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(chromedriver))
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture
+def model(service_url: str, request: pytest.FixtureRequest) -> str:
+    """A model of this test's own: nothing ranked, nothing learned."""
+    name = request.node.name.replace("_", "-")
+    call("PUT", f"{service_url}/v1/models/{name}", {"k": 4})
+    return name
+
+
+@pytest.fixture
+def page(driver: Any, service_url: str, model: str) -> Page:
+    return Page(driver, service_url, model)
+
+
+def test_page_learns_from_a_click(page: Page, service_url: str, model: str) -> None:
+    assert page["ready"].text == "ready"
+    assert page["model"].get_attribute("value") == model
+    page.until(page["rate-empty"].is_displayed)
+    assert f"'{service_url}/v1/models/{model}/rank'" in page["curl-rank"].text
+    assert f"'{service_url}/v1/feedback'" in page["curl-feedback"].text
+    assert page["weights-empty"].is_displayed()
+
+    page["try-user"].send_keys("anna")
+    page["try-button"].click()
+    page.until(page["try-result"].is_displayed)
+    assert len(page.all("#try-items tr")) == 4
+    assert page.all("#try-items .stack-bar rect")
+    page.until(lambda: page.number("ranked") == 1)
+    assert page.number("answered") == 0
+
+    page.all("#try-items button")[1].click()
+    page.until(lambda: page.number("answered") == 1 and page.number("clicked") == 1)
+    page.until(lambda: page.number("learned") == 1 and page["weights"].is_displayed())
+    assert page.all("#weights .bars tbody tr")
+    page.until(page["rate-filled"].is_displayed)
+    assert not page["rate-empty"].is_displayed()
+    assert page.all("#rate-chart .arm-policy circle")
+    assert not page.all("#try-items button:enabled")  # one answer for a list
+
+    page["try-button"].click()
+    page.until(lambda: page.number("ranked") == 2)
+    page["try-none"].click()
+    page.until(lambda: page.number("no_click") == 1)
+    assert page.problems() == []
+
+
+def test_page_shows_markup_in_titles_as_text(driver: Any, service_url: str) -> None:
+    catalog = call("GET", f"{service_url}/v1/catalog")
+    like = call("GET", f"{service_url}/v1/catalog/items?limit=1")["items"][0]
+    item = f"{service_url}/v1/catalog/items/900001"
+    number = 900001 if catalog["ids"] == "integer" else "900001"
+    call("PUT", item, {"title": MARKUP, "coverage": like["coverage"], "relevance": like["relevance"]})
+    try:
+        call("PUT", f"{service_url}/v1/models/markup", {"k": 3, "pinned": [{"id": number, "position": 1}]})
+        page = Page(driver, service_url, "markup")
+        page["try-button"].click()
+        page.until(page["try-result"].is_displayed)
+        assert MARKUP in page.all("#try-items .item")[0].text
+        assert not page.all("main img")
+        assert driver.title == "Rankfall"
+        assert page.problems() == []
+    finally:
+        call("PATCH", f"{service_url}/v1/models/markup", {"pinned": []})
+        call("DELETE", item)
+
+
+def test_page_changes_gamma_after_asking(page: Page, service_url: str, model: str) -> None:
+    page.until(lambda: page["gamma"].get_attribute("value"))
+    assert not page["change-button"].is_enabled()
+    page["gamma"].clear()
+    page["gamma"].send_keys("0.25")
+    page["change-button"].click()
+    page.until(page["confirm-yes"].is_displayed)
+    assert "0.25" in page["confirm-list"].text
+    assert call("GET", f"{service_url}/v1/models/{model}")["settings"]["gamma"] != 0.25
+    page["confirm-yes"].click()
+    page.until(lambda: page["change-status"].text.startswith("Changed"))
+    assert call("GET", f"{service_url}/v1/models/{model}")["settings"]["gamma"] == 0.25
+    assert page.problems() == []
+
+
+def test_page_says_when_the_server_is_gone_and_recovers(page: Page) -> None:
+    offline = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+    page.driver.execute_cdp_cmd("Network.enable", {})
+    page.driver.execute_cdp_cmd("Network.emulateNetworkConditions", {"offline": True, **offline})
+    page.until(page["banner"].is_displayed)
+    assert "cannot be reached" in page["banner"].text
+    page.driver.execute_cdp_cmd("Network.emulateNetworkConditions", {"offline": False, **offline})
+    page.until(lambda: not page["banner"].is_displayed())
+    assert page["ready"].text == "ready"
+    assert all("ERR_INTERNET_DISCONNECTED" in problem for problem in page.problems())
+
+
+def test_page_fits_a_phone(page: Page) -> None:
+    page["try-button"].click()
+    page.until(page["try-result"].is_displayed)
+    size = {"width": 400, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    assert page.driver.execute_script("return document.documentElement.scrollWidth") <= 400
+    page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_page_brings_everything_along() -> None:
+    """Nothing from other hosts, nothing inline: it works offline and under a strict content security policy."""
+    html = (PAGE / "index.html").read_text("utf-8")
+    assert not re.search(r"<style|\sstyle=|\son\w+=|<script(?![^>]*\bsrc=)", html)
+    for name in re.findall(r'(?:src|href)="page/([^"]+)"', html):
+        assert (PAGE / name).is_file(), name
+    for file in PAGE.iterdir():
+        text = file.read_text("utf-8").replace("http://www.w3.org/2000/svg", "")
+        assert not re.search(r"https?://|innerHTML|outerHTML|insertAdjacentHTML|\beval\(", text), file.name

@@ -1,0 +1,523 @@
+"""The store keeps what it is given, exactly, in one order for all; over SQLite and PostgreSQL alike."""
+
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rankfall.errors import FileError, RankfallError, StoreError
+from rankfall.journal.codec import pack, unpack
+from rankfall.stores import START, Checkpoint, Entry, Event, Position, Snapshot, Store, Transaction, open_store
+
+END = Position(2**62, 2**62)
+EVENT = Event(
+    id="e1",
+    model="m",
+    key="k",
+    user="u\U0001f600'\"",
+    segment=None,
+    request_id="r1",
+    digest="d",
+    created=0.1 + 0.2,
+    expires=1e9 + 1 / 3,
+    active=True,
+    arm="policy",
+    learn=True,
+    propensity=1 / 3,
+    catalog=2**40,
+    covered=3,
+    request='{"candidates": ["a?%s"]}',
+    answer='{"items": []}',
+    features=np.array([[np.pi, -0.0], [5e-324, 1e308]]).tobytes(),
+)
+
+
+@pytest.fixture
+def store(place: str) -> Iterator[Store]:
+    opened = open_store(place)
+    yield opened
+    opened.close()
+
+
+def answer(event: str, key: str = "k", clicked: str = '{"clicked": [0]}') -> tuple[str, str, str, str, str, float, str]:
+    return ("feedback", "m", key, event, clicked, 1.5, "token")
+
+
+def test_events_come_back_exactly(store: Store) -> None:
+    bare = replace(EVENT, id="e2", user=None, request_id=None, digest=None, active=False, learn=False, features=None)
+    bare = replace(bare, propensity=None, request=None, arm="control")
+    with store.transaction() as tx:
+        assert tx.add_events([EVENT, bare]) == [True, True]
+        assert tx.events(["e2", "none", "e1"]) == [bare, None, replace(EVENT, features=None)]
+        assert tx.event_of_request("m", "r1") == replace(EVENT, features=None)
+        assert tx.event_of_request("other", "r1") is None
+    assert store.event("e1") == EVENT
+    assert store.event("e2") == bare
+    assert store.event("none") is None
+    assert store.ranked("m") == 2
+    assert store.log() == [(EVENT, None), (bare, None)]
+    assert store.log(after="e1") == [(bare, None)]
+
+
+def test_the_first_event_of_an_id_or_request_stays(store: Store) -> None:
+    with store.transaction() as tx:
+        tx.add_events([EVENT])
+        again = [
+            replace(EVENT, answer="other"),  # same id
+            replace(EVENT, id="e2", answer="other"),  # same request
+            replace(EVENT, id="e3", model="m2"),  # a request of another model
+            replace(EVENT, id="e4", request_id=None),
+            replace(EVENT, id="e5", request_id=None),  # requests without a name are all different
+        ]
+        assert tx.add_events(again) == [False, False, True, True, True]
+    assert store.event("e1") == EVENT
+    assert store.event("e2") is None
+
+
+def test_an_event_is_answered_once(store: Store) -> None:
+    with store.transaction() as tx:
+        tx.add_events([EVENT])
+        assert tx.add_answers([answer("e1"), answer("e1", clicked="{}")]) == [True, False]
+    with store.transaction() as tx:
+        assert tx.add_answers([("expired", "m", "k", "e1", "{}", 9.0, "")]) == [False]
+        assert tx.answer_of("e1") == ("feedback", '{"clicked": [0]}', 1.5, "token")
+        assert tx.answer_of("e2") is None
+    assert store.answer_of("e1") == ("feedback", '{"clicked": [0]}', 1.5)
+    (entry,) = store.tail(START, 10)
+    assert (entry.kind, entry.key, entry.event_id, entry.at) == ("feedback", "k", "e1", 1.5)
+    assert (entry.arm, entry.learn, entry.covered, entry.features) == ("policy", True, 3, EVENT.features)
+    assert store.log()[0][1] == replace(entry, arm=None, learn=False, covered=0, features=None)
+    assert store.tail(entry.position, 10) == []
+
+
+def test_decisions_come_back_exactly(store: Store) -> None:
+    with store.transaction() as tx:
+        first = tx.append("catalog", "", 0.1, "{}", blob=b"\x00\xff")
+        second = tx.append("create", "m", 0.2, '{"a": "\\u0000"}')
+        assert tx.has("create", "m")
+        assert not tx.has("create", "other")
+        assert tx.first("create", "m") == '{"a": "\\u0000"}'
+        assert tx.first("create", "other") is None
+    assert second > first
+    entries = store.decisions()
+    assert [(e.kind, e.model, e.at, e.body, e.blob) for e in entries] == [
+        ("catalog", "", 0.1, "{}", b"\x00\xff"),
+        ("create", "m", 0.2, '{"a": "\\u0000"}', None),
+    ]
+    assert [e.position.seq for e in entries] == [first, second]
+    assert store.tail(START, 10) == entries
+    assert store.tail(START, 1) == entries[:1]
+    assert store.tail(entries[0].position, 1) == entries[1:]
+    assert store.waiting_since(START) == 0.1
+    assert store.waiting_since(entries[-1].position) is None
+
+
+def test_states_snapshots_and_notes(store: Store) -> None:
+    states = [Checkpoint("m", "k", Position(1, seq), bytes([seq])) for seq in (2, 4, 6)]
+    with store.transaction() as tx:
+        tx.add_snapshot(Snapshot("s", "m", "before", Position(1, 4), 2.5))
+        for state in states:
+            tx.save([state], START)
+        tx.save([Checkpoint("m", "other", Position(1, 1), b"o")], START)
+        tx.save([Checkpoint("m", "k", Position(1, 6), b"not in place of what is there")], START)
+        tx.note("word", "one")
+        tx.note("word", "two")
+    found = store.checkpoints("m", ["k", "none", "other"], START, END)
+    assert found == [states[2], None, Checkpoint("m", "other", Position(1, 1), b"o")]
+    assert store.checkpoints("m", ["k"], START, Position(1, 5)) == [states[1]]  # a snapshot needs it
+    assert store.checkpoints("m", ["k"], START, Position(1, 3)) == [None]  # nobody needs it
+    assert store.checkpoints("m", ["k"], Position(1, 7), END) == [None]
+    assert store.snapshots("m") == [Snapshot("s", "m", "before", Position(1, 4), 2.5)]
+    assert store.snapshots("other") == []
+    assert store.note("word") == "two"
+    assert store.note("none") is None
+
+
+def test_silence_is_that_of_lists_known_to_be_shown(store: Store) -> None:
+    def event(name: str, expires: float, active: bool) -> Event:
+        return replace(EVENT, id=name, request_id=None, expires=expires, active=active)
+
+    lists = [event("early", 5, True), event("b", 15, True), event("deferred", 15, False), event("a", 16, True)]
+    with store.transaction() as tx:
+        tx.add_events([*lists, event("answered", 15, True), event("waiting", 25, True)])
+        tx.add_answers([answer("answered")])
+    assert store.unanswered(now=20, since=10, limit=10) == [("a", "m", "k"), ("b", "m", "k")]
+    assert store.unanswered(now=20, since=10, limit=1) == [("a", "m", "k")]
+    assert store.unanswered(now=16, since=15, limit=10) == [("a", "m", "k")]
+    with store.transaction() as tx:
+        tx.activate("deferred", 18.0)
+        tx.activate("a", 99.0)  # shown already: its wait does not begin again
+    assert [row[0] for row in store.unanswered(now=20, since=10, limit=10)] == ["a", "b", "deferred"]
+    assert store.pending(14) == 4
+
+
+def test_what_fails_inside_a_transaction(store: Store) -> None:
+    with store.transaction() as tx:
+        tx.note("a", "1")
+        with pytest.raises(KeyError), tx.attempt():  # noqa: PT012
+            tx.note("a", "2")
+            tx.append("reset", "m", 0.0, "{}")
+            raise KeyError
+        with tx.attempt():
+            tx.note("b", "3")
+    assert (store.note("a"), store.note("b")) == ("1", "3")
+    assert store.decisions() == []
+    with pytest.raises(KeyError), store.transaction() as tx:  # noqa: PT012
+        tx.note("a", "4")
+        raise KeyError
+    assert store.note("a") == "1"
+    with pytest.raises(StoreError, match="nowhere"), store.transaction() as tx:  # noqa: PT012
+        tx.note("a", "5")
+        tx.run("SELECT 1 FROM nowhere")
+    assert store.note("a") == "1"
+    with store.transaction() as tx:  # goes on as if nothing had happened
+        tx.note("a", "6")
+    assert store.note("a") == "6"
+
+
+def test_a_user_is_forgotten(store: Store) -> None:
+    def event(name: str, model: str, user: str) -> Event:
+        return replace(EVENT, id=name, model=model, key=user if model == "m" else "", user=user, request_id=name)
+
+    with store.transaction() as tx:
+        tx.add_events([event("1", "m", "u"), event("2", "m", "v"), event("3", "shared", "u"), event("4", "m", "u")])
+        tx.add_answers([answer("1", "u"), answer("2", "v"), ("feedback", "shared", "", "3", "{}", 1.0, "")])
+        tx.save([Checkpoint("m", "u", Position(0, 9), b"u"), Checkpoint("m", "v", Position(0, 9), b"v")], START)
+    with store.transaction() as tx:
+        assert tx.forget("u", ["m"]) == (1, 2, 1)
+    assert [event.id for event, _ in store.log()] == ["2", "3"]
+    third = store.event("3")
+    assert third is not None
+    assert (third.user, third.request_id, third.digest, third.features) == (None, None, None, EVENT.features)
+    assert [entry.event_id for entry in store.tail(START, 10)] == ["2", "3"]
+    assert store.checkpoints("m", ["u", "v"], START, END) == [None, Checkpoint("m", "v", Position(0, 9), b"v")]
+
+
+@pytest.mark.parametrize("first", ["answer", "forget"])
+def test_a_user_is_forgotten_whole_while_another_server_answers(place: str, store: Store, first: str) -> None:
+    """Whoever comes first, nothing of the user is left; and nobody waits for ever."""
+    with store.transaction() as tx:
+        tx.add_events(
+            [replace(EVENT, id=f"e{n}", request_id=None, model="m", key="anna", user="anna") for n in range(4)]
+        )
+    began, result = threading.Event(), []
+
+    def forget() -> None:
+        other = open_store(place)
+        with other.transaction() as tx:
+            tx.forget("anna", ["m"])
+            began.set()
+            time.sleep(0.2 if first == "forget" else 0.0)
+        other.close()
+
+    def answers() -> None:
+        with store.transaction() as tx:
+            result.append(tx.add_answers([answer(f"e{n}", key="anna") for n in range(4)]))
+            began.set()
+            time.sleep(0.2 if first == "answer" else 0.0)
+
+    one, then = (answers, forget) if first == "answer" else (forget, answers)
+    threads = [threading.Thread(target=one), threading.Thread(target=then)]
+    threads[0].start()
+    assert began.wait(30)
+    threads[1].start()
+    for thread in threads:
+        thread.join(30)
+    assert result == [[first == "answer"] * 4]
+    assert store.tail(START, 10) == []
+    assert store.event("e0") is None
+
+
+def test_answers_of_keys_between_two_places(store: Store) -> None:
+    for i in range(6):
+        with store.transaction() as tx:
+            tx.add_events([replace(EVENT, id=f"e{i}", request_id=None, key="ab"[i % 2])])
+            tx.add_answers([answer(f"e{i}", "ab"[i % 2])])
+    entries = store.tail(START, 10)
+    places = [entry.position for entry in entries]
+    found = store.answers("m", ["a", "b", "c"], [places[0], START, START], places[4], 10)
+    assert store.answers("m", ["a", "b"], [START, START], places[5], 1) == [[entries[0]], [entries[1]]]
+    assert found == [[entries[2], entries[4]], [entries[1], entries[3]], []]
+    assert all(entry.features == EVENT.features for of_key in found for entry in of_key)
+
+
+def test_a_store_opened_again_has_everything(place: str, store: Store) -> None:
+    with store.transaction() as tx:
+        tx.add_events([EVENT])
+        tx.append("reset", "m", 0.5, "{}")
+    again = open_store(place)
+    try:
+        assert again.event("e1") == EVENT
+        assert again.tail(START, 10) == store.tail(START, 10)
+        with again.transaction() as tx:
+            tx.append("reset", "m", 0.6, "{}")
+    finally:
+        again.close()
+    assert [entry.at for entry in store.tail(START, 10)] == [0.5, 0.6]
+
+
+def test_many_writers_and_readers_agree_on_one_order(place: str, store: Store) -> None:
+    """Readers that tail while others write: nothing lost, nothing twice, the same order for all."""
+    writers, each = 4, 15
+    failed: list[BaseException] = []
+    done = threading.Event()
+
+    def guarded(what: Callable[[Store], None]) -> None:
+        own = open_store(place)
+        try:
+            what(own)
+        except BaseException as problem:
+            failed.append(problem)
+        finally:
+            own.close()
+
+    def write(own: Store, name: int) -> None:
+        for i in range(each):
+            with own.transaction() as tx:
+                tx.append("reset", f"{name}", 0.0, f"{i}")
+                tx.append("reset", f"{name}", 0.0, f"{i} again")
+
+    seen: list[list[Entry]] = [[], []]
+
+    def read(own: Store, into: list[Entry]) -> None:
+        while True:
+            last = done.is_set()
+            while entries := own.tail(into[-1].position if into else START, 7):
+                into.extend(entries)
+            if last:
+                return
+
+    writing = [
+        threading.Thread(target=guarded, args=(lambda own, n=n: write(own, n),))  # type: ignore[misc]
+        for n in range(writers)
+    ]
+    reading = [
+        threading.Thread(target=guarded, args=(lambda own, into=into: read(own, into),))  # type: ignore[misc]
+        for into in seen
+    ]
+    for thread in [*reading, *writing]:
+        thread.start()
+    for thread in writing:
+        thread.join()
+    done.set()
+    for thread in reading:
+        thread.join()
+    assert not failed
+    assert seen[0] == seen[1] == store.tail(START, 1000)
+    assert len({entry.position for entry in seen[0]}) == len(seen[0]) == writers * each * 2
+    for name in range(writers):
+        bodies = [entry.body for entry in seen[0] if entry.model == f"{name}"]
+        assert bodies == [text for i in range(each) for text in (f"{i}", f"{i} again")]
+
+
+def test_a_slow_transaction_is_waited_for(postgres_url: str) -> None:
+    """PostgreSQL commits out of order: what could still come to stand before is not passed by."""
+    store, slow, other = (open_store(postgres_url) for _ in range(3))
+    try:
+        with slow.transaction() as tx:
+            tx.append("reset", "slow", 0.0, "{}")
+            for i in range(3):
+                with other.transaction() as fast:
+                    fast.append("reset", f"fast {i}", 0.0, "{}")
+            early = store.tail(START, 10)
+            assert early == other.tail(START, 10) == []
+            assert store.waiting_since(START) == 0.0
+        entries = store.tail(START, 10)
+        assert [entry.model for entry in entries] == ["slow", "fast 0", "fast 1", "fast 2"]
+        assert entries == other.tail(START, 10) == slow.tail(START, 10)
+
+        with slow.transaction() as tx:  # numbered first, begun last: the number is not the order
+            tx.run("SELECT nextval(pg_get_serial_sequence('journal', 'seq'))")
+            with other.transaction() as fast:
+                fast.append("reset", "first", 0.0, "{}")
+            assert [e.model for e in store.tail(entries[-1].position, 10)] in (["first"], [])
+            tx.append("reset", "second", 0.0, "{}")
+            with other.transaction() as fast:
+                fast.append("reset", "third", 0.0, "{}")
+            read = store.tail(entries[-1].position, 10)
+            assert [e.model for e in read] == ["first"]
+        read += store.tail(read[-1].position, 10)
+        assert [e.model for e in read] == ["first", "second", "third"]
+        assert entries + read == other.tail(START, 10)
+    finally:
+        for each in (store, slow, other):
+            each.close()
+
+
+def test_what_was_rolled_back_is_never_seen(store: Store) -> None:
+    with pytest.raises(KeyError), store.transaction() as tx:  # noqa: PT012
+        tx.append("reset", "m", 0.0, "gone")
+        raise KeyError
+    with store.transaction() as tx:
+        tx.append("reset", "m", 0.0, "kept")
+    assert [entry.body for entry in store.tail(START, 10)] == ["kept"]
+
+
+def test_a_dump_restored_into_another_cluster_is_refused(postgres_url: str) -> None:
+    store = open_store(postgres_url)
+    with store.transaction() as tx:
+        tx.run(
+            "INSERT INTO journal (xid, kind, model, key, body, at, token) VALUES (?, 'reset', 'm', '', '{}', 0, '')",
+            (2**60,),
+        )
+    store.close()
+    with pytest.raises(StoreError, match="restored from a dump into another cluster"):
+        open_store(postgres_url)
+
+
+def test_connections_that_were_cut_are_made_again(postgres: object, postgres_url: str) -> None:
+    store = open_store(postgres_url)
+    try:
+        assert store.note("a") is None
+        assert postgres.cut(postgres_url)  # type: ignore[attr-defined]
+        for attempt in (lambda: store.note("a"), lambda: _write(store)):
+            with pytest.raises(StoreError):
+                attempt()
+            attempt()
+        assert store.note("a") == "1"
+    finally:
+        store.close()
+
+
+def _write(store: Store) -> None:
+    with store.transaction() as tx:
+        tx.note("a", "1")
+
+
+# Places that are no store
+
+SECRET = "s3cr3t"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"mysql://me:{SECRET}@somewhere/db",
+        f"postgresql+psycopg://me:{SECRET}@somewhere/db",
+        f"postgresql://me:{SECRET}@127.0.0.1:1/db",
+        f"postgresql://me:{SECRET}@[::1/db",
+        f"postgresql://me:{SECRET}%zz@127.0.0.1:1/db",
+        f"postgresql://me:{SECRET}@127.0.0.1:1x/db",
+        f"postgresql://me:{SECRET}@127.0.0.1:1/db?nonsense=1",
+        f"postgresql://127.0.0.1:1/db?user=me&password={SECRET}",
+        f"postgresql://127.0.0.1:1/db?user=me&password={SECRET}%zz",
+    ],
+)
+def test_a_place_that_cannot_be_reached_is_named_without_the_password(address: str) -> None:
+    with pytest.raises(StoreError) as caught:
+        open_store(address)
+    problem: BaseException | None = caught.value
+    assert len(str(problem)) > 20
+    while problem is not None:
+        assert SECRET not in str(problem)
+        problem = problem.__cause__ or (None if problem.__suppress_context__ else problem.__context__)
+
+
+def test_a_wrong_password_is_not_repeated(postgres_url: str) -> None:
+    wrong = postgres_url.replace("postgres@", f"nobody:{SECRET}@")
+    with pytest.raises(StoreError, match="nobody") as caught:
+        open_store(wrong)
+    assert SECRET not in str(caught.value)
+
+
+def test_folders_that_are_no_store(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="holds no store"):
+        open_store(tmp_path / "none", make=False)
+    assert not (tmp_path / "none").exists()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileError, match="cannot make the folder"):
+        open_store(tmp_path / "file")
+    with pytest.raises(FileError, match="cannot make the folder"):
+        open_store(tmp_path / "file" / "below")
+    (tmp_path / "folder" / "rankfall.sqlite").mkdir(parents=True)
+    with pytest.raises(StoreError, match=r"cannot open .*rankfall\.sqlite"):
+        open_store(tmp_path / "folder")
+    (tmp_path / "noise").mkdir()
+    (tmp_path / "noise" / "rankfall.sqlite").write_bytes(b"not a database" * 100)
+    with pytest.raises(StoreError, match="not a database"):
+        open_store(tmp_path / "noise")
+
+
+def test_a_database_that_is_no_store_stays_as_it_is(postgres_url: str) -> None:
+    for _ in range(2):  # the second time as well: nothing was made
+        with pytest.raises(StoreError, match="holds no store"):
+            open_store(postgres_url, make=False)
+    open_store(postgres_url).close()
+    open_store(postgres_url, make=False).close()
+
+
+def test_a_locked_file_is_a_store_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = ("PRAGMA busy_timeout = 50", "PRAGMA journal_mode = WAL")
+    monkeypatch.setattr(sys.modules["rankfall.stores.sqlite"], "_SETTINGS", settings)
+    store = open_store(tmp_path)
+    other = sqlite3.connect(tmp_path / "rankfall.sqlite", isolation_level=None)
+    try:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="locked"):
+            _write(store)
+        other.execute("ROLLBACK")
+        _write(store)
+        assert store.note("a") == "1"
+    finally:
+        other.close()
+        store.close()
+
+
+def test_what_is_committed_in_sqlite_survives_a_crash(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    try:
+        with store.transaction() as tx:
+            assert tx.run("PRAGMA synchronous") == [(2,)]  # FULL
+            assert tx.run("PRAGMA journal_mode") == [("wal",)]
+    finally:
+        store.close()
+
+
+def test_postgresql_without_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    monkeypatch.delitem(sys.modules, "rankfall.stores.postgres", raising=False)
+    with pytest.raises(StoreError, match=r"pip install 'rankfall\[postgres\]'"):
+        open_store(f"postgresql://me:{SECRET}@127.0.0.1:1/db")
+
+
+def test_the_writer_waits_for_others_who_are_alone(place: str, store: Store) -> None:
+    other = open_store(place)
+    order: list[str] = []
+
+    def second() -> None:
+        with other.transaction() as tx:
+            tx.alone()
+            order.append("second")
+
+    try:
+        with store.transaction() as tx:
+            tx.alone()
+            thread = threading.Thread(target=second)
+            thread.start()
+            tx.note("a", "1")
+            order.append("first")
+        thread.join()
+        assert order == ["first", "second"]
+    finally:
+        other.close()
+
+
+def test_packing_is_exact() -> None:
+    arrays = {"a": np.array([[np.pi, -0.0]]), "none": np.zeros((0, 3)), "n": np.array(7), "i": np.arange(3)[::-1]}
+    header, back = unpack(pack({"topics": ["ü", "\ud800"]}, arrays))
+    assert header == {"topics": ["ü", "\ud800"]}
+    for name, array in arrays.items():
+        assert back[name].dtype == array.dtype
+        assert back[name].shape == array.shape
+        assert back[name].tobytes() == array.tobytes()
+
+
+def test_errors_have_one_root() -> None:
+    assert issubclass(StoreError, RankfallError)
+    assert Transaction.__doc__

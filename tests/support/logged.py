@@ -1,0 +1,136 @@
+"""A service in this process, driven by a simulated user, and what its log must say, from plain NumPy."""
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rankfall import Catalog, generate
+from rankfall.model import Forgetting, Ridge
+from rankfall.service.engine import Engine
+from rankfall.service.schemas import Ask, Feedback
+from rankfall.service.setup import prepare
+from rankfall.stores import open_store
+
+CATALOG: Catalog = generate(items=30, topics=4, features=3, seed=1).catalog
+
+
+class Watch:
+    """A clock that can be put forward."""
+
+    ahead = 0.0
+
+    def __call__(self) -> float:
+        return time.time() + self.ahead
+
+
+@contextmanager
+def running(place: str, clock: Watch | None = None, **settings: Any) -> Iterator[Engine]:
+    prepare(place, lambda: CATALOG, settings)
+    engine = Engine(open_store(place), clock=clock)
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+def drive(engine: Engine, lists: int, seed: int = 0, model: str = "default", **ask: Any) -> list[str]:
+    """Ask for lists and answer some of them, out of order; ids of the events."""
+    rng = np.random.default_rng(seed)
+
+    async def go() -> list[str]:
+        made, waiting = [], []
+        for i in range(lists):
+            user = f"u{rng.integers(4)}"
+            event = await engine.rank(engine.model(model), Ask(**{"user": user, "segment": "s", "k": 4, **ask}))
+            made.append(event.id)
+            waiting.append(event.id)
+            if rng.random() < 0.4 or i == lists - 1:
+                rng.shuffle(waiting)
+                answered, waiting = waiting[:-1], waiting[-1:]
+                clicks = [[int(c) + 1 for c in rng.permutation(2)[: rng.integers(3)]] or None for _ in answered]
+                pairs = zip(answered, clicks, strict=True)
+                fed = await engine.feed([Feedback(event_id=e, clicked=c) for e, c in pairs])
+                assert {one.result for one in fed} <= {"accepted"}
+        return made
+
+    return asyncio.run(go())
+
+
+def state_of(engine: Engine, model: str = "default", key: str = "") -> dict[str, np.ndarray]:
+    async def held() -> Any:
+        return await engine.state(engine.model(model), key)
+
+    return asyncio.run(held()).policy.model.arrays()
+
+
+def batch_state(
+    folder: Path, model: str = "default", key: str = "", forgetting: Forgetting | None = None
+) -> dict[str, np.ndarray]:
+    """The state that the exported log says a model has, by nothing but ridge regression."""
+    events = pl.read_parquet(folder / "events.parquet").filter(
+        pl.col("model") == model, pl.col("key") == key, pl.col("learn"), pl.col("result").is_not_null()
+    )
+    decisions = pl.read_parquet(folder / "decisions.parquet").filter(pl.col("model") == model)
+    steps: list[tuple[tuple[int, int], str, Any]] = [
+        ((row["transaction"], row["seq"]), "learn", row) for row in events.iter_rows(named=True)
+    ]
+    steps += [
+        ((row["transaction"], row["seq"]), row["kind"], json.loads(row["body"]))
+        for row in decisions.iter_rows(named=True)
+        if row["kind"] in ("reset", "restore")
+    ]
+    return _state(sorted(steps, key=lambda step: step[0]), (2**62, 0), _columns(folder), forgetting).arrays()
+
+
+def _columns(folder: Path) -> int:
+    return int(pl.read_parquet(folder / "events.parquet")["columns"].drop_nulls()[0])
+
+
+def _state(
+    steps: list[tuple[tuple[int, int], str, Any]], upto: tuple[int, int], columns: int, forgetting: Forgetting | None
+) -> Ridge:
+    ridge = Ridge(columns, forgetting)
+    for at, kind, what in steps:
+        if at > upto:
+            break
+        if kind == "reset":
+            ridge = Ridge(columns, forgetting)
+        elif kind == "restore":
+            ridge = _state(steps, tuple(what["source"]), columns, forgetting)
+        else:
+            features = np.array(what["features"]).reshape(-1, what["columns"])
+            seen = min(what["clicked"], default=len(features) - 1) + 1
+            rewards = np.zeros(seen)
+            rewards[what["clicked"][:1] and min(what["clicked"])] = bool(what["clicked"])
+            ridge.learn(features[:seen], rewards)
+    return ridge
+
+
+def same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> bool:
+    return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
+
+
+def clicks(path: Path, lists: int, seed: int = 0, k: int = 5, **more: object) -> Path:
+    rng = np.random.default_rng(seed)
+    items = np.concatenate([rng.permutation(len(CATALOG))[:k] for _ in range(lists)])
+    frame = pl.DataFrame(
+        {
+            "list": np.repeat(np.arange(lists), k),
+            "position": np.tile(np.arange(1, k + 1), lists),
+            "item": [CATALOG.ids[row] for row in items],
+            "click": (rng.random(lists * k) < 0.15).astype(int),
+            **more,
+        }
+    )
+    if path.suffix == ".csv":
+        frame.write_csv(path)
+    else:
+        frame.sample(fraction=1.0, shuffle=True, seed=1).sort("list", maintain_order=True).write_parquet(path)
+    return path

@@ -1,0 +1,113 @@
+"""A PostgreSQL cluster of the tests' own: real, durable, alone on a free port, and gone when they are done."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any, LiteralString
+
+import psycopg
+from needs import free_port
+from psycopg import sql
+
+OWNER = "postgres"  # PostgreSQL refuses to run as root: then it runs as this user, which its packages make
+
+SETTINGS = """
+listen_addresses = '127.0.0.1'
+unix_socket_directories = '{folder}'
+port = {port}
+max_connections = 200
+fsync = on
+synchronous_commit = on
+full_page_writes = on
+"""
+
+
+class Cluster:
+    """Databases in a temporary folder. `stop("immediate")` is a crash, `start()` the recovery, at the same address."""
+
+    def __init__(self, programs: Path) -> None:
+        self.programs = programs
+        self.folder = Path(tempfile.mkdtemp(prefix="rankfall-pg-"))
+        self.data = self.folder / "data"
+        self.log = self.folder / "log"
+        self.port = free_port()
+        self._names = (f"test_{n}" for n in count(1))
+        if os.geteuid() == 0:
+            shutil.chown(self.folder, OWNER)
+        options = ("--username", OWNER, "--auth", "trust", "--encoding", "UTF8", "--locale", "C", "--no-sync")
+        self._run("initdb", "--pgdata", str(self.data), *options)
+        with (self.data / "postgresql.conf").open("a") as file:
+            file.write(SETTINGS.format(folder=self.folder, port=self.port))
+
+    def start(self) -> None:
+        self._run("pg_ctl", "start", "--wait", "--silent", "--pgdata", str(self.data), "--log", str(self.log))
+
+    def stop(self, mode: str = "fast") -> None:
+        self._run("pg_ctl", "stop", "--wait", "--silent", "--pgdata", str(self.data), "--mode", mode)
+
+    @property
+    def running(self) -> bool:
+        return (self.data / "postmaster.pid").exists()
+
+    def remove(self) -> None:
+        try:
+            if self.running:
+                self.stop("immediate")
+        finally:
+            shutil.rmtree(self.folder)
+
+    def url(self, database: str = OWNER) -> str:
+        return f"postgresql://{OWNER}@127.0.0.1:{self.port}/{database}"
+
+    def fresh(self) -> str:
+        """The address of a database that is new and empty."""
+        name = next(self._names)
+        self.ask(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        return self.url(name)
+
+    def drop(self, url: str) -> None:
+        name = sql.Identifier(url.rpartition("/")[2])
+        self.ask(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
+
+    def cut(self, url: str) -> int:
+        """End every connection to a database; how many there were."""
+        name = url.rpartition("/")[2]
+        return len(self.ask("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", name))
+
+    def ask(self, query: LiteralString | sql.Composed, *values: object) -> list[tuple[Any, ...]]:
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            cursor = connection.execute(query, values)
+            return cursor.fetchall() if cursor.description else []
+
+    def _run(self, program: str, *arguments: str) -> None:
+        user = ["runuser", "-u", OWNER, "--"] if os.geteuid() == 0 else []
+        command = [*user, str(self.programs / program), *arguments]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd="/")
+        if done.returncode:
+            log = self.log.read_text() if self.log.exists() else ""
+            raise RuntimeError(f"{program} failed: {done.stdout}{done.stderr}{log}")
+
+
+@contextmanager
+def cluster(programs: Path) -> Iterator[Cluster]:
+    made = Cluster(programs)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.remove()
+
+
+def find_programs() -> Path | None:
+    """The newest initdb and pg_ctl: Debian keeps them out of PATH, by version."""
+    packaged = Path("/usr/lib/postgresql").glob("*/bin")
+    folders = sorted(packaged, key=lambda path: int("0" + "".join(filter(str.isdigit, path.parent.name))), reverse=True)
+    found = shutil.which("initdb")
+    if found:
+        folders.append(Path(found).parent)
+    return next((path for path in folders if (path / "initdb").exists() and (path / "pg_ctl").exists()), None)

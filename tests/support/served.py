@@ -1,0 +1,163 @@
+"""A handle on a real server process, from outside: start, kill, restart, and ask over HTTP."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+from needs import free_port
+
+import rankfall
+
+COMMAND = [sys.executable, "-m", "rankfall", "serve"]
+PATIENCE = 60.0
+"""Seconds after which waiting counts as hanging; nothing that works comes near."""
+START_PATIENCE = 300.0
+"""The same for the start of a server, which may have to compile first."""
+
+
+JSON = {"Content-Type": "application/json"}
+NDJSON = {"Content-Type": "application/x-ndjson"}
+PARQUET = {"Content-Type": "application/vnd.apache.parquet"}
+ITEM = {"coverage": {"comedy": 0.5}, "relevance": [0.1, 0.2, 0.3]}
+RANK, FEED, PATCH = "/v1/models/default/rank", "/v1/feedback", "/v1/models/default"
+
+
+class Served:
+    """`rankfall serve` on a port of its own, which it keeps when started again.
+
+    What it stores is in the folder `data` or the database `store`; what it says is in `log`.
+    """
+
+    def __init__(self, *, log: Path, data: Path | None = None, store: str | None = None, catalog: Path, **options: Any):
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log = log
+        self._catalog = catalog
+        where = {"data": data} if store is None else {"store": store}
+        settings = {"catalog": catalog, "port": self.port, **where, **options}
+        self.command = [*COMMAND]
+        for name, value in settings.items():
+            self.command += [f"--{name.replace('_', '-')}", str(value)]
+        self.process: subprocess.Popen[bytes] | None = None
+        self.client = httpx.Client(base_url=self.url, timeout=PATIENCE, trust_env=False)
+
+    @cached_property
+    def catalog(self) -> rankfall.Catalog:
+        """The items it was started with."""
+        return rankfall.Catalog.read_parquet(self._catalog)
+
+    def start(self) -> Self:
+        self.spawn()
+        self.wait_ready()
+        return self
+
+    def spawn(self) -> None:
+        """Start, and do not wait for it."""
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def wait_ready(self) -> None:
+        end = time.monotonic() + START_PATIENCE
+        while True:
+            if not self.alive:
+                raise RuntimeError(f"the server is gone; it said:\n{self.said()}")
+            try:
+                if self.client.get("/health/ready").status_code == 200:
+                    return
+            except httpx.TransportError:
+                pass
+            if time.monotonic() > end:
+                self.kill()
+                raise RuntimeError(f"the server does not get ready; it said:\n{self.said()}")
+            time.sleep(0.02)
+
+    @property
+    def alive(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def kill(self) -> None:
+        """SIGKILL to the server and all its workers."""
+        if self.process is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+    def stop(self) -> int:
+        """SIGTERM to the server, which ends in its own time; its exit code."""
+        assert self.process is not None
+        self.process.terminate()
+        return self.process.wait(PATIENCE)
+
+    def restart(self) -> Self:
+        self.kill()
+        return self.start()
+
+    def said(self, lines: int = 40) -> str:
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:]) if self.log.exists() else ""
+
+    # What is asked over HTTP
+
+    def model(self, name: str = "default", **query: str) -> dict[str, Any]:
+        return self.get(f"/v1/models/{name}", **query)
+
+    def event(self, event_id: str) -> dict[str, Any]:
+        return self.get(f"/v1/events/{event_id}")
+
+    def get(self, path: str, **query: str) -> dict[str, Any]:
+        """What GET answers; a server that is just recovering is asked again."""
+        end = time.monotonic() + PATIENCE
+        while (answer := self.client.get(path, params=query)).status_code == 503 and time.monotonic() < end:
+            time.sleep(0.05)
+        assert answer.status_code == 200, f"GET {path}: {answer.status_code} {answer.text}\n{self.said()}"
+        return dict(answer.json())
+
+    def patch(self, path: str, **body: Any) -> dict[str, Any]:
+        answer = self.client.patch(path, json=body)
+        assert answer.status_code == 200, f"PATCH {path}: {answer.status_code} {answer.text}"
+        return dict(answer.json())
+
+    def settled(self, learned: int, name: str = "default") -> dict[str, Any]:
+        """The model once it has learned from this many lists, or when it is clear that it never will."""
+        end = time.monotonic() + PATIENCE
+        while (model := self.model(name))["learned"] != learned and time.monotonic() < end:
+            time.sleep(0.05)
+        return model
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.client.close()
+        self.kill()
+
+
+def make_catalog(path: Path, items: int = 200, topics: int = 6, features: int = 4, seed: int = 1) -> Path:
+    rankfall.generate(items=items, topics=topics, features=features, seed=seed).catalog.write_parquet(path)
+    return path
+
+
+def problem(answer: httpx.Response, status: int, code: str) -> str:
+    """The message of an error, which has the form that was agreed on."""
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/json"), answer.text
+    error = answer.json()["error"]
+    assert set(answer.json()) == {"error"}
+    assert set(error) <= {"code", "message", "where"}
+    assert error["code"] == code
+    return str(error["message"])
+
+
+def serve(*options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "rankfall", "serve", *options]
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
