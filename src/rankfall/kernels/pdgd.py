@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rankfall.kernels.bounds import insert
+from rankfall.kernels.item_bounds import insert
 from rankfall.kernels.jit import compiled, inner
 
 Array = np.ndarray[Any, Any]

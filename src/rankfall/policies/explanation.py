@@ -1,4 +1,4 @@
-"""What a policy says of itself: why an item stands where it stands, and what was learned."""
+"""What a policy says about itself: why an item stands where it stands, and what was learned."""
 
 from __future__ import annotations
 

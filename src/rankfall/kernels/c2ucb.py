@@ -23,7 +23,8 @@ def rank(
     The objective is ``sum over S of (mean + gamma * width) + diversity / 2 * log det(X_S X_S' + sigma^2 I)``. An item
     adds to the log-determinant the log of its variance given the items above (Gaussian with covariance
     ``X X' + sigma^2 I``), which a Cholesky factor that grows by a row each position gives for all candidates at once.
-    Candidates are in ascending order; of equals the lowest row wins.
+    Candidates are in ascending order; of equals the lowest row wins. ``out`` comes in with -1 where the choice is free;
+    a candidate it holds already stays there, and is shown nowhere else.
     """
     n = features.shape[1]
     count = len(candidates)
@@ -31,6 +32,10 @@ def rank(
     variance = np.empty(count)
     factor = np.empty((len(out), count))  # row p: the factor's entries of every candidate with the item at p
     taken = np.zeros(count, dtype=np.bool_)
+    held = np.zeros(count, dtype=np.bool_)
+    for position in range(len(out)):
+        if out[position] >= 0:
+            held[np.searchsorted(candidates, out[position])] = True
     for c in range(count):
         x = features[candidates[c]]
         mean = 0.0
@@ -50,8 +55,10 @@ def rank(
     for position in range(len(out)):
         best = -1
         highest = -np.inf
-        for c in range(count):
-            if not taken[c]:
+        if out[position] >= 0:
+            best = np.searchsorted(candidates, out[position])
+        for c in range(count if out[position] < 0 else 0):
+            if not taken[c] and not held[c]:
                 value = score[c] + 0.5 * diversity * np.log(variance[c])
                 if value > highest or best < 0:
                     highest = value

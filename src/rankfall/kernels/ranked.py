@@ -1,8 +1,9 @@
 """Kernels of ranked bandits: one bandit for each position, and a list made of what they choose.
 
 ``K`` positions have a bandit, ``L`` is the number of items. Lists may be longer (filled up in row order) or shorter.
-``allowed`` (L) says which items may be shown; ``items`` and ``chosen`` (k) receive the list and the bandits' own
-choices, -1 where there was no choice of a bandit to learn from.
+``allowed`` (L) says which items may be chosen; ``items`` and ``chosen`` (k) receive the list and the bandits' own
+choices, -1 where there was no choice of a bandit to learn from. ``items`` comes in with -1 where the choice is free; a
+row it holds already stays there.
 """
 
 import math
@@ -62,6 +63,8 @@ def ucb_list(
         free += allowed[row]
     for position in range(k):
         chosen[position] = -1
+        if items[position] >= 0:
+            continue
         if position < len(counts):
             width = exploration * math.log(max(plays[position], 1.0))
             best, equals = -math.inf, 0
@@ -134,6 +137,8 @@ def exp3_list(
     for position in range(k):
         chosen[position] = -1
         odds[position] = 0.0
+        if items[position] >= 0:
+            continue
         if position < len(log_weights):
             _probabilities(log_weights[position], gamma, allowed, p)
             below = 0.0
@@ -204,6 +209,8 @@ def zooming_list(
     everything = np.ones(L, dtype=np.bool_)
     for position in range(len(items)):
         chosen[position] = -1
+        if items[position] >= 0:
+            continue
         if position < len(counts):
             n, s, a, above = counts[position], sums[position], active[position], items[:position]
             choice = _best_active(n, s, a, distances, radius, allowed, above, correlated)

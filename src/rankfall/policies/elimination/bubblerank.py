@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rankfall.arrays import IntArray, number, rows, whole
+from rankfall.arrays import fill, rows
 from rankfall.errors import ProblemError
-from rankfall.policies.base import BasePolicy, Size, as_shown
-from rankfall.policies.kinds import Kind
-from rankfall.policies.ranking import Ranking, generator
+from rankfall.policies.policy import Policy
+from rankfall.policies.randomness import generator
+from rankfall.policies.ranking import Ranking
+from rankfall.policies.request import Request
+from rankfall.policies.settings import PolicySettings, count, flag, real, wholes
 
 
-class Shown(NamedTuple):
-    """How a list of BubbleRank came about."""
+@dataclass(frozen=True)
+class BubbleRankSettings(PolicySettings):
+    """Settings of :class:`BubbleRank`."""
+
+    base: tuple[int, ...] = wholes(())
+    steps: int = count(10_000)
+    delta: float | None = real(None, low=0.0, high=1.0)
+    newcomers: bool = flag(False)
+
+    def check(self) -> None:
+        """Delta is above 0."""
+        if self.delta == 0:
+            raise ProblemError("delta must be above 0: at 0 nothing is ever exchanged for good")
+
+
+class Comparison(NamedTuple):
+    """What a list of BubbleRank compares; noted in the ranking."""
 
     parity: int
     """0 if positions 0-1, 2-3, ... were paired, 1 if 1-2, 3-4, ... were."""
@@ -26,7 +45,7 @@ class Shown(NamedTuple):
     """The item below the list that the last position was paired with, or -1."""
 
 
-class BubbleRank(BasePolicy):
+class BubbleRank(Policy):
     """Starts from a list that is in use, and exchanges neighbours: at random to learn, for good once it is sure.
 
     Li, Kveton, Lattimore, Markov, de Rijke, Szepesvari, Zoghi: BubbleRank: Safe Online Learning to Re-Rank via Implicit
@@ -63,7 +82,7 @@ class BubbleRank(BasePolicy):
 
     Parameters
     ----------
-    items : how many there are, or a catalog of them.
+    catalog : the items, or how many there are.
     base : rows, best first; those not named follow in row order. By default all in row order.
     steps : the number of steps planned, n; gives ``delta`` if that is not given.
     delta : how likely a wrong exchange may be; see above.
@@ -72,43 +91,44 @@ class BubbleRank(BasePolicy):
     Attributes
     ----------
     base : the base list bR_t, rows.
-    updates : how many lists were answered.
 
     >>> policy = BubbleRank(4, base=[2, 1], steps=100)
     >>> policy.base
     (2, 1, 0, 3)
     >>> policy.rank(4, rng=np.random.default_rng(0)).note
-    Shown(parity=1, base=(2, 1, 0, 3), hidden=-1)
+    Comparison(parity=1, base=(2, 1, 0, 3), hidden=-1)
     """
 
-    def __init__(
-        self,
-        items: Size,
-        *,
-        base: Iterable[int] | None = None,
-        steps: int = 10_000,
-        delta: float | None = None,
-        newcomers: bool = False,
-    ) -> None:
-        super().__init__(items)
-        steps = whole("steps", steps, ProblemError, low=1)
-        self.delta = float(steps) ** -4.0 if delta is None else number("delta", delta, ProblemError, low=0.0, high=1.0)
-        if not self.delta > 0:
-            raise ProblemError("delta must be above 0: at 0 nothing is ever exchanged for good")
-        if not isinstance(newcomers, bool):
-            raise ProblemError(f"newcomers must be True or False, got {newcomers!r}")
-        self.newcomers = newcomers
-        named = [] if base is None else rows("base", base, self._n_items, ProblemError).tolist()
-        given = set(named)
-        self.base: tuple[int, ...] = (*named, *(item for item in range(self._n_items) if item not in given))
-        self.updates = 0
+    Settings = BubbleRankSettings
+    summary = "re-ranks a given list safely, by exchanges of neighbours"
+    paper = (
+        "Li, Kveton, Lattimore, Markov, de Rijke, Szepesvari, Zoghi: BubbleRank: Safe Online Learning to Re-Rank "
+        "via Implicit Click Feedback, UAI 2019, Algorithm 1"
+    )
+    randomised = True
+    why_not_served = "it compares neighbours of a base list of its own, over one set of items"
+    why_not_fixed = "neighbours are compared by exchanging their positions"
+
+    settings: BubbleRankSettings
+
+    def prepare(self) -> None:
+        """The bound, and the base list it starts from."""
+        given = self.settings.delta
+        self.delta = float(self.settings.steps) ** -4.0 if given is None else given
         self._bar = -4.0 * math.log(self.delta)  # s > 2 sqrt(n log(1 / delta)) is s > 0 and s^2 > n * bar
+        named = rows("base", self.settings.base, self.n_items, ProblemError).tolist()
+        known = set(named)
+        self._first_base: tuple[int, ...] = (*named, *(item for item in range(self.n_items) if item not in known))
+
+    def begin(self) -> None:
+        """The given base list, and no comparisons."""
+        self.base = self._first_base
         self._wins: dict[tuple[int, int], int] = {}  # how often i was clicked and j, its neighbour, was not
         self._better: set[tuple[int, int]] = set()  # (i, j) with s(i, j) above the bound
         self._settled = True  # whether line 5 has nothing to exchange
 
     def __repr__(self) -> str:
-        return f"BubbleRank({self._n_items} items, {self.updates} updates, delta={self.delta:g})"
+        return f"BubbleRank({self.n_items} items, {self.n_updates} updates, delta={self.delta:g})"
 
     def s(self, i: int, j: int) -> int:
         """How much oftener i was clicked without j than j without i, when they were compared."""
@@ -118,22 +138,40 @@ class BubbleRank(BasePolicy):
         """How often one of the two was clicked without the other, when they were compared."""
         return self._wins.get((i, j), 0) + self._wins.get((j, i), 0)
 
-    def arrays(self) -> dict[str, IntArray]:
-        """What it has learned, by name: ``wins`` has a row (i, j, how often i was clicked without j) for each pair."""
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The base list; and ``wins``: a row (i, j, how often i was clicked without j) for each pair compared."""
         wins = [(i, j, count) for (i, j), count in sorted(self._wins.items())]
         return {
+            "n_updates": np.array(self._n_updates),
             "base": np.array(self.base, dtype=np.int64),
-            "updates": np.array(self.updates, dtype=np.int64),
             "wins": np.array(wins, dtype=np.int64).reshape(-1, 3),
+            "settled": np.array(self._settled),
         }
 
-    def _list(self, k: int, rows: IntArray, rng: np.random.Generator | None) -> Ranking:
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Know exactly this."""
+        known = self.state()
+        known["wins"] = np.zeros((len(arrays["wins"]) if "wins" in arrays else 0, 3), dtype=np.int64)
+        if arrays.keys() != known.keys():
+            raise ValueError(f"BubbleRank needs the arrays {', '.join(known)}; got {', '.join(arrays)}")
+        for name, own in known.items():
+            fill(own, name, arrays[name])
+        base, wins = known["base"].tolist(), known["wins"].tolist()
+        if sorted(base) != list(range(self.n_items)):
+            raise ValueError(f"the base list must have each of {self.n_items} rows once")
+        if any(not (0 <= i < self.n_items and 0 <= j < self.n_items and i != j and n > 0) for i, j, n in wins):
+            raise ValueError("pairs of rows that are not there, or counts that are not above 0")
+        self.base, self._n_updates, self._settled = tuple(base), int(known["n_updates"]), bool(known["settled"])
+        self._wins = {(i, j): n for i, j, n in wins}
+        self._better = {(i, j) for i, j in self._wins if self._is_better(i, j)}
+
+    def choose(self, request: Request, rng: np.random.Generator | None) -> Ranking:
         """The first ``k`` of the base list, some neighbours exchanged at random (lines 1 and 2)."""
-        base = self.base
-        if len(rows) < self._n_items:
-            may = set(rows.tolist())
+        base, k = self.base, request.k
+        if not request.everything:
+            may = set(request.rows.tolist())
             base = tuple(item for item in base if item in may)
-        parity, hidden = (self.updates + 1) % 2, -1
+        parity, hidden = (self._n_updates + 1) % 2, -1
         shown = list(base[:k])
         coins = generator(rng).random(k // 2 + 2).tolist()  # as many for either parity
         for first in range(parity, k - 1, 2):
@@ -144,24 +182,23 @@ class BubbleRank(BasePolicy):
             hidden = self._challenger(base, k, coins[-1])
             if hidden >= 0 and coins[(k - 1) // 2] < 0.5 and (shown[-1], hidden) not in self._better:
                 shown[-1], hidden = hidden, shown[-1]
-        return as_shown(np.array(shown, dtype=np.int64), Shown(parity, base, hidden))
+        return Ranking.trusted(np.array(shown, dtype=np.int64), Comparison(parity, base, hidden), self.catalog)
 
     def _challenger(self, base: tuple[int, ...], k: int, coin: float) -> int:
         """The item from below a list of ``k`` that its last one is compared with, or -1."""
-        if not self.newcomers:
+        if not self.settings.newcomers:
             return base[k]
         last = base[k - 1]
         open_to = [item for item in base[k:] if (last, item) not in self._better]
         return open_to[int(coin * len(open_to))] if open_to else -1
 
-    def _learn(self, ranking: Ranking, clicks: list[int]) -> None:
+    def learn(self, ranking: Ranking, clicks: list[int]) -> None:
         """Count the clicks on the pairs that were compared, and exchange neighbours for good (lines 4 and 5)."""
         note = ranking.note
-        if not isinstance(note, Shown) or len(note.base) > self._n_items or note.hidden >= self._n_items:
-            raise self._not_ours(ranking)
+        if not isinstance(note, Comparison) or len(note.base) > self.n_items or note.hidden >= self.n_items:
+            raise self.foreign(ranking)
         shown = ranking.items.tolist()
         length = len(shown)
-        self.updates += 1
         for position in clicks:
             mate = position + 1 if (position - note.parity) % 2 == 0 else position - 1
             if mate < note.parity or mate in clicks:  # the top one, alone at parity 1; or both were clicked
@@ -171,21 +208,23 @@ class BubbleRank(BasePolicy):
                 self._count(shown[position], other)
         if not self._settled:
             self._exchange()
-        if self.newcomers and note.hidden >= 0:
+        if self.settings.newcomers and note.hidden >= 0:
             self._admit(length, shown[-1], note.hidden)
 
     def _count(self, i: int, j: int) -> None:
         """Item i was clicked and j was not (line 4)."""
-        won = self._wins[i, j] = self._wins.get((i, j), 0) + 1
-        lost = self._wins.get((j, i), 0)
-        bar = (won + lost) * self._bar
-        s = won - lost
-        if s > 0:
-            if s * s > bar and (i, j) not in self._better:
+        self._wins[i, j] = self._wins.get((i, j), 0) + 1
+        if self._is_better(i, j):
+            if (i, j) not in self._better:
                 self._better.add((i, j))
                 self._settled = False
-        elif s * s <= bar:
+        elif not self._is_better(j, i):
             self._better.discard((j, i))
+
+    def _is_better(self, i: int, j: int) -> bool:
+        """Whether s(i, j) is above the bound."""
+        s = self.s(i, j)
+        return s > 0 and s * s > self.n(i, j) * self._bar
 
     def _exchange(self) -> None:
         """Exchange neighbours of the base list that are known to be in the wrong order (line 5)."""
@@ -208,15 +247,3 @@ class BubbleRank(BasePolicy):
             if at >= length:
                 base[length - 1], base[at] = newcomer, last
                 self.base, self._settled = tuple(base), False
-
-
-KINDS: tuple[Kind, ...] = (
-    Kind(
-        "BubbleRank",
-        summary="re-ranks a given list safely, by exchanges of neighbours",
-        paper="Li, Kveton, Lattimore, Markov, de Rijke, Szepesvari, Zoghi: BubbleRank: Safe Online Learning to Re-Rank "
-        "via Implicit Click Feedback, UAI 2019, Algorithm 1",
-        build=BubbleRank,
-        needs=frozenset({"steps"}),
-    ),
-)

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankfall.kernels.items import Items
+from rankfall.kernels.item_scores import Items
 
 
 class Groups(NamedTuple):

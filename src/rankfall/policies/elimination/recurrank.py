@@ -4,19 +4,34 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankfall.arrays import FloatArray, IntArray, number, whole
-from rankfall.catalog import Catalog
+from rankfall.arrays import FloatArray, IntArray, whole
 from rankfall.errors import FeedbackError, ProblemError
-from rankfall.policies.base import BasePolicy, as_shown
-from rankfall.policies.columns import plain_columns
-from rankfall.policies.design import g_optimal, in_span
-from rankfall.policies.kinds import Kind
-from rankfall.policies.ranking import Ranking, generator
+from rankfall.policies.elimination.g_optimal import g_optimal, in_span
+from rankfall.policies.plain_features import plain_features
+from rankfall.policies.policy import Policy
+from rankfall.policies.randomness import generator
+from rankfall.policies.ranking import Ranking
+from rankfall.policies.request import Request
+from rankfall.policies.settings import PolicySettings, count, flag, real
+
+
+@dataclass(frozen=True)
+class RecurRankSettings(PolicySettings):
+    """Settings of :class:`RecurRank`."""
+
+    k: int = count(10)
+    steps: int = count(100_000)
+    delta: float | None = real(None, low=1e-300, high=1.0)
+    effort: float = real(0.5, low=1e-9)
+    coverage: bool = flag(False)
+    tolerance: float = real(0.01, low=1e-6, high=1.0)
 
 
 class Block(NamedTuple):
@@ -36,7 +51,7 @@ class Block(NamedTuple):
 
 
 class _Instance:
-    """One running instance of Algorithm 1: a block, what it wants to try, and what came of it so far."""
+    """One running instance of Algorithm 1: a block, what it wants to try, and the results so far."""
 
     __slots__ = ("block", "clicks", "left", "missing", "serial", "shown", "tried", "wanted")
 
@@ -49,6 +64,12 @@ class _Instance:
         self.clicks = dict.fromkeys(wanted, 0)
         self.missing = dict(wanted)  # what is left of T(a), above zero
         self.left = sum(wanted.values())
+
+    def resume(self, tried: dict[int, int], clicks: dict[int, int]) -> None:
+        """Go on from these results."""
+        self.tried, self.clicks = tried, clicks
+        self.missing = {item: n - tried[item] for item, n in self.wanted.items() if n > tried[item]}
+        self.left = sum(self.missing.values())
 
     def record(self, item: int, clicked: bool) -> None:
         self.tried[item] += 1
@@ -78,7 +99,7 @@ class _Instance:
         return item
 
 
-class RecurRank(BasePolicy):
+class RecurRank(Policy):
     """Splits positions and items into ever finer blocks; each explores at its first position alone.
 
     Li, Lattimore, Szepesvari: Online Learning to Rank with Features, ICML 2019, Algorithm 1. A click happens with
@@ -88,7 +109,7 @@ class RecurRank(BasePolicy):
 
     An instance with phase l, items A (the best known first) and positions k, ..., k + m - 1 does this:
 
-    1. A G-optimal design pi over A (:func:`rankfall.policies.design.g_optimal`).
+    1. A G-optimal design pi over A (:func:`rankfall.policies.elimination.g_optimal.g_optimal`).
     2. ``Delta_l = 2 ** -l``, ``delta_l = delta / (K l (l + 1))``, and
        ``T(a) = ceil(d pi(a) / (2 Delta_l**2) * log(|A| / delta_l))``.
     3. Shows each item a ``T(a)`` times at position k, and the first of the other items of A, in order, at the
@@ -103,12 +124,12 @@ class RecurRank(BasePolicy):
     Where this form differs:
 
     - ``rank`` changes nothing, so what is shown next cannot follow a schedule kept by ``rank``. The item at a block's
-      first position is drawn from ``rng`` among those that have not had ``T(a)`` *answers* yet, in proportion to
-      what they lack: with prompt answers, the paper's schedule in random order. With late answers some items may be
-      shown, and counted, more than ``T(a)`` times; that makes estimates better, not worse. Lists never answered count
-      for nothing.
-    - Answers to a block whose phase is over are ignored: their examination may be another one than that of the blocks
-      that came of it. Of a list some blocks may be over and others not.
+      first position is drawn from ``rng`` among those that have not had ``T(a)`` times *feedback* yet, in proportion to
+      what they lack: with prompt feedback, the paper's schedule in random order. With late feedback some items may be
+      shown, and counted, more than ``T(a)`` times; that makes estimates better, not worse. Lists without feedback do
+      not count.
+    - Feedback on a block whose phase is over is ignored: its examination may differ from that of the blocks it was
+      split into. Of one list, some blocks may be over and others not.
     - In ``T(a)``, ``d`` is the largest ``a' V(pi)^-1 a`` of the design, within ``tolerance`` of the rank of A's
       features. It is d when they span all dimensions, and makes the widths right when the design is not exact.
     - An instance with one item, or whose items all have the same features of length zero, has nothing to learn and
@@ -148,57 +169,95 @@ class RecurRank(BasePolicy):
     array([0])
     """
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        *,
-        k: int,
-        steps: int = 100_000,
-        delta: float | None = None,
-        effort: float = 0.5,
-        coverage: bool = False,
-        tolerance: float = 0.01,
-    ) -> None:
-        self._features: FloatArray = plain_columns("RecurRank", catalog, coverage=coverage)
-        super().__init__(catalog)
-        self.k = whole("k", k, ProblemError, low=1, high=self._n_items)
-        steps = whole("steps", steps, ProblemError, low=1)
-        self.delta = number("delta", 1 / math.sqrt(steps) if delta is None else delta, ProblemError, low=1e-300, high=1)
-        self.effort = number("effort", effort, ProblemError, low=1e-9)
-        self.tolerance = number("tolerance", tolerance, ProblemError, low=1e-6, high=1)
+    Settings = RecurRankSettings
+    summary = "features under general click models: blocks that explore by optimal design"
+    paper = "Li, Lattimore, Szepesvari: Online Learning to Rank with Features, ICML 2019, Algorithm 1"
+    needs = frozenset({"relevance"})
+    randomised = True
+    why_not_served = "its blocks explore on lists it made itself, from one set of items"
+    why_not_fixed = "its blocks fill every position"
+
+    settings: RecurRankSettings
+
+    def prepare(self) -> None:
+        """The features, and the probability of failure."""
+        self._features = plain_features("RecurRank", self.catalog, coverage=self.settings.coverage)
+        self.k = whole("k", self.settings.k, ProblemError, low=1, high=self.n_items)
+        given = self.settings.delta
+        self.delta = 1 / math.sqrt(self.settings.steps) if given is None else given
+
+    def begin(self) -> None:
+        """One block of all items on all positions."""
         self._serial = 0
         self._running: dict[int, _Instance] = {}
         self._order: list[_Instance] = []
-        self._begin([Block(0, self.k, 1, np.arange(self._n_items))])
+        self._start([Block(0, self.k, 1, np.arange(self.n_items))])
 
     def __repr__(self) -> str:
-        return f"RecurRank({self._n_items} items, k={self.k}, {len(self._order)} blocks)"
+        return f"RecurRank({self.n_items} items, k={self.k}, {len(self._order)} blocks)"
 
     @property
     def blocks(self) -> tuple[Block, ...]:
         """The blocks from the top: their positions follow each other, and no item is in two."""
         return tuple(instance.block for instance in self._order)
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """All it knows, by name.
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Its blocks and their trials.
 
         ``blocks``: first, positions, phase and number of items of each; ``items`` of all blocks, one after the other;
-        ``designs``: how many items each block wants to try; ``trials``: of each of these row, T(a), answers, clicks.
+        ``serials``: the number of each block, and ``serial`` the last one given; ``designs``: how many items each block
+        wants to try; ``trials``: of each of these row, T(a), times tried, clicks.
         """
         blocks = [(b.first, b.positions, b.phase, len(b.items)) for b in self.blocks]
         trials = [(a, n, i.tried[a], i.clicks[a]) for i in self._order for a, n in i.wanted.items()]
         return {
+            "n_updates": np.array(self._n_updates),
             "blocks": np.array(blocks, dtype=np.int64),
             "items": np.concatenate([b.items for b in self.blocks]),
             "serials": np.array([i.serial for i in self._order], dtype=np.int64),
+            "serial": np.array(self._serial),
             "designs": np.array([len(i.wanted) for i in self._order], dtype=np.int64),
             "trials": np.array(trials, dtype=np.int64).reshape(len(trials), 4),
         }
 
-    def _list(self, k: int, rows: IntArray, rng: np.random.Generator | None) -> Ranking:
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Know exactly this."""
+        if arrays.keys() != self.state().keys():
+            raise ValueError(f"RecurRank needs the arrays {', '.join(self.state())}; got {', '.join(arrays)}")
+        if any(array.dtype != np.int64 for array in arrays.values()):
+            raise ValueError("the arrays of RecurRank are whole numbers")
+        blocks, items, trials = arrays["blocks"].reshape(-1, 4), arrays["items"], arrays["trials"].reshape(-1, 4)
+        ends, designs = np.cumsum(blocks[:, 3]), np.cumsum(arrays["designs"])
+        starts = np.cumsum(blocks[:, 1]) - blocks[:, 1]
+        if (
+            not len(blocks)
+            or (blocks[:, 0] != starts).any()
+            or blocks[:, 1].sum() != self.k
+            or (blocks[:, 1] < 1).any()
+            or (blocks[:, 3] < blocks[:, 1]).any()
+            or ends[-1] != len(items)
+            or len(designs) != len(blocks)
+            or designs[-1] != len(trials)
+            or len(arrays["serials"]) != len(blocks)
+            or not set(items.tolist()) <= set(range(self.n_items))
+        ):
+            raise ValueError(f"the blocks of RecurRank do not fill {self.k} positions with items that are there")
+        order = []
+        for number, (first, positions, phase, size) in enumerate(blocks.tolist()):
+            block = Block(first, positions, phase, items[ends[number] - size : ends[number]].copy())
+            begin = designs[number] - arrays["designs"][number]
+            rows = trials[begin : designs[number]].tolist()
+            instance = _Instance(int(arrays["serials"][number]), block, {a: wanted for a, wanted, _, _ in rows})
+            instance.resume({a: tried for a, _, tried, _ in rows}, {a: clicks for a, _, _, clicks in rows})
+            order.append(instance)
+        self._order = order
+        self._running = {instance.serial: instance for instance in order}
+        self._serial, self._n_updates = int(arrays["serial"]), int(arrays["n_updates"])
+
+    def choose(self, request: Request, rng: np.random.Generator | None) -> Ranking:
         """Every block in turn: an item it wants to try, then its best ones."""
-        rng = generator(rng)
-        barred = None if len(rows) == self._n_items else frozenset(range(self._n_items)).difference(rows.tolist())
+        rng, k, rows = generator(rng), request.k, request.rows
+        barred = None if request.everything else frozenset(range(self.n_items)).difference(rows.tolist())
         items: list[int] = []
         counted: list[int] = []
         for instance in self._order:
@@ -221,9 +280,9 @@ class RecurRank(BasePolicy):
         if len(items) < k:
             shown = set(items)
             items += itertools.islice((a for a in rows.tolist() if a not in shown), k - len(items))
-        return as_shown(np.array(items[:k], dtype=np.int64), tuple(counted))
+        return Ranking.trusted(np.array(items[:k], dtype=np.int64), tuple(counted), self.catalog)
 
-    def _learn(self, ranking: Ranking, clicks: list[int]) -> None:
+    def learn(self, ranking: Ranking, clicks: list[int]) -> None:
         """Count what was tried at the first position of each block that is still in the same phase."""
         for instance, item, position in self._told(ranking):
             instance.record(item, position in clicks)
@@ -233,7 +292,7 @@ class RecurRank(BasePolicy):
     def _told(self, ranking: Ranking) -> list[tuple[_Instance, int, int]]:
         """The instances this ranking tells something, with what was tried where."""
         if not isinstance(ranking.note, tuple | list):
-            raise self._not_ours(ranking)
+            raise self.foreign(ranking)
         if not all(type(serial) is int for serial in ranking.note) or len(set(ranking.note)) < len(ranking.note):
             raise FeedbackError(f"the ranking's note must be numbers of blocks, each once; got {ranking.note!r}")
         told = []
@@ -263,9 +322,9 @@ class RecurRank(BasePolicy):
         parts = split(instance.block, estimates)
         del self._running[instance.serial]
         self._order.remove(instance)
-        self._begin(parts)
+        self._start(parts)
 
-    def _begin(self, blocks: list[Block]) -> None:
+    def _start(self, blocks: list[Block]) -> None:
         for block in blocks:
             self._serial += 1
             instance = _Instance(self._serial, block, self._trials(block))
@@ -277,15 +336,15 @@ class RecurRank(BasePolicy):
         """Steps 1 and 2: ``T(a)`` of every item in the design."""
         if len(block.items) == 1:
             return {}
-        design = g_optimal(self._features[block.items], self.tolerance)
+        design = g_optimal(self._features[block.items], self.settings.tolerance)
         log = math.log(len(block.items) * self.k * block.phase * (block.phase + 1) / self.delta)
-        total = self.effort * design.spread * 4.0**block.phase * log
+        total = self.settings.effort * design.spread * 4.0**block.phase * log
         wanted = np.ceil(design.shares * total).astype(np.int64)
         return dict(zip(block.items[design.rows].tolist(), wanted.tolist(), strict=True))
 
 
 def split(block: Block, estimates: FloatArray) -> list[Block]:
-    """Steps 5 and 6: what becomes of a block when the attraction of its items is known to ``2 ** -phase``.
+    """Steps 5 and 6: the blocks that follow one whose items' attraction is known to ``2 ** -phase``.
 
     >>> for part in split(Block(4, 3, 1, np.arange(5)), np.array([0.1, 2.0, 1.9, 0.3, -1.0])):
     ...     print(part)
@@ -303,14 +362,3 @@ def split(block: Block, estimates: FloatArray) -> list[Block]:
         Block(block.first + begin, min(end, m) - begin, block.phase + 1, block.items[order[begin:end]])
         for begin, end in itertools.pairwise(cuts)
     ]
-
-
-KINDS: tuple[Kind, ...] = (
-    Kind(
-        "RecurRank",
-        summary="features under general click models: blocks that explore by optimal design",
-        paper="Li, Lattimore, Szepesvari: Online Learning to Rank with Features, ICML 2019, Algorithm 1",
-        build=RecurRank,
-        needs=frozenset({"relevance", "k", "steps"}),
-    ),
-)

@@ -5,56 +5,16 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankfall.arrays import FloatArray, fill, number, whole
+from rankfall.arrays import FloatArray, fill
 from rankfall.errors import ProblemError
 from rankfall.kernels.forgetting import learn_fading, learn_sliding
 from rankfall.kernels.ridge import UPDATES, State, learn, new_state
-
-
-@dataclass(frozen=True)
-class Discount:
-    """Forgetting by fading: with every list learned from, all earlier ones count ``rho`` times what they did.
-
-    So about ``1 / (1 - rho)`` lists count. The prior does not fade: O <- I + rho (O - I), b <- rho b, then the list is
-    added. D-LinUCB (Russac et al., 2019) keeps a second matrix, faded by rho^2, to narrow its widths; we keep one, and
-    so widths are never narrower than theirs.
-
-    >>> Discount(1.5)
-    Traceback (most recent call last):
-    rankfall.errors.ProblemError: rho must be a number between 0 and 1, and neither of them, got 1.5
-    """
-
-    rho: float
-
-    def __post_init__(self) -> None:
-        rho = number("rho", self.rho, ProblemError)
-        if not 0.0 < rho < 1.0:
-            raise ProblemError(f"rho must be a number between 0 and 1, and neither of them, got {self.rho!r}")
-        object.__setattr__(self, "rho", rho)
-
-
-@dataclass(frozen=True)
-class Window:
-    """Forgetting by leaving: only the last ``lists`` lists learned from count, all alike.
-
-    >>> Window(0)
-    Traceback (most recent call last):
-    rankfall.errors.ProblemError: lists must be a whole number from 1 on, got 0
-    """
-
-    lists: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "lists", whole("lists", self.lists, ProblemError, low=1))
-
-
-Forgetting: TypeAlias = Discount | Window
+from rankfall.policies.forgetting import Discount, Forgetting, Window
 
 
 class Ridge:
@@ -62,8 +22,8 @@ class Ridge:
 
     In the paper's words (section 5.2): ``gram`` is O, ``moment`` is b, ``covariance`` is O^-1 and ``weights`` is
     w = O^-1 b, the estimates of theta, then beta. The covariance follows every observation by a rank-1 update and
-    is computed afresh from ``gram`` on a schedule, so that rounding does not pile up; with ``forgetting`` it is
-    computed afresh every time.
+    is computed anew from ``gram`` on a schedule, so that rounding errors do not add up; with ``forgetting`` it is
+    computed anew every time. Hold the ``lock`` while you read or change it.
 
     >>> model = Ridge(2)
     >>> model.learn(np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([0.0, 1.0]))
@@ -103,11 +63,11 @@ class Ridge:
         return int(self.state.counts[UPDATES])
 
     def learn(self, features: FloatArray, rewards: FloatArray) -> None:
-        """Take in the items seen of one list: features (n, columns), rewards (n,)."""
+        """Learn from the items seen of one list: features (n, columns), rewards (n,)."""
         if self.forgetting is None:
             learn(self.state, features, rewards, len(rewards), self._work)
         elif isinstance(self.forgetting, Discount):
-            learn_fading(self.state, self.forgetting.rho, features, rewards)
+            learn_fading(self.state, float(self.forgetting.rho), features, rewards)
         else:
             newest = np.array(features, order="C"), np.array(rewards)
             full = len(self._window) == self.forgetting.lists
@@ -116,7 +76,7 @@ class Ridge:
             learn_sliding(self.state, self._rest, *newest, *oldest)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Copies of all there is to know, by name."""
+        """The whole state, as copies of its arrays by name."""
         arrays = {name: array.copy() for name, array in self.state._asdict().items()}
         if isinstance(self.forgetting, Window):
             arrays["window_rest"] = self._rest.copy()
@@ -127,7 +87,7 @@ class Ridge:
 
     @classmethod
     def restore(cls, arrays: Mapping[str, NDArray[Any]], forgetting: Forgetting | None = None) -> Ridge:
-        """The model with exactly these arrays, and this forgetting; raises ValueError where they cannot be one."""
+        """The model with exactly these arrays and this forgetting; raises ValueError where they cannot be one."""
         missing = cls(0, forgetting).arrays().keys() - arrays.keys()
         if missing:
             raise ValueError(f"a model with forgetting={forgetting} needs {', '.join(sorted(missing))} too")
@@ -144,7 +104,7 @@ class Ridge:
         return model
 
     def copy(self) -> Ridge:
-        """A model that knows the same, and learns on its own from here."""
+        """A model that knows the same and learns on its own from here."""
         return Ridge.restore(self.arrays(), self.forgetting)
 
 
