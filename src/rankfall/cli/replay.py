@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rankfall.history.replay import Replay
     from rankfall.model import Discount, Window
-    from rankfall.service.schemas import Scope
+    from rankfall.wire import Scope
 
 
 @click.command(name="replay")
