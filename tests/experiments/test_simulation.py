@@ -20,7 +20,7 @@ from rankfall import (
     simulate,
     simulate_many,
 )
-from rankfall.experiments.simulation import default_checkpoints, streams
+from rankfall.experiments.simulation import default_checkpoints, run_seed, streams
 from rankfall.policies import PAPER
 
 WORLD = generate(items=40, topics=6, features=4, users=3, seed=3)
@@ -199,6 +199,17 @@ def test_many_runs_do_not_depend_on_the_number_of_workers() -> None:
     assert one[4].regret.tobytes() != alone.regret.tobytes()
 
 
+def test_a_part_of_an_experiment_gives_the_runs_of_the_whole() -> None:
+    users = [user(i) for i in range(3)]
+    policy = CascadeHybrid(CATALOG)
+    every = simulate_many(policy, users, 100, 5, repeats=2, seed=6)
+    assert together(simulate_many(policy, users[1:], 100, 5, repeats=2, seed=6, first_user=1)) == together(every[2:])
+    second = simulate_many(policy, users, 100, 5, seed=6, first_repeat=1)
+    assert together(second) == together(every[1::2])
+    alone = simulate(CascadeHybrid(CATALOG), users[2], 100, 5, run_seed(6, 2, 1))
+    assert together([alone]) == together(every[5:])
+
+
 def test_many_runs_of_any_policy() -> None:
     runs = simulate_many(Oracle(), [user(), user()], 50, 5, workers=2, checkpoints=[50])
     assert [run.regret.tolist() for run in runs] == [[0.0], [0.0]]
@@ -215,7 +226,7 @@ def test_many_runs_report_progress_and_stop_at_the_first_error() -> None:
     assert sum(done) == 4 * 300
     with pytest.raises(ProblemError, match="ranks 40 items and the user knows 1"):
         simulate_many(CascadeLSB(CATALOG), [user(), CascadeUser([[0.5]], [[0.5]], [0.5], [0.5])], 300, 5)
-    for option in ({"workers": 0}, {"repeats": 0}, {"seed": -1}):
+    for option in ({"workers": 0}, {"repeats": 0}, {"seed": -1}, {"first_user": -1}, {"first_repeat": -1}):
         with pytest.raises(ProblemError, match="must be a whole number"):
             simulate_many(CascadeLSB(CATALOG), [user()], 300, 5, **option)
 

@@ -234,21 +234,28 @@ def simulate_many(
     checkpoints: Iterable[int] | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
+    first_user: int = 0,
+    first_repeat: int = 0,
 ) -> list[Run]:
     """Simulate every user ``repeats`` times, each time with a fresh copy of ``policy``, on all cores.
 
-    Runs come back in order: user by user, repeat by repeat. Run (u, r) depends on ``seed``, u and r only: not on the
-    number of workers, and not on the policy, so that policies simulated with the same seed can be compared run by run.
-    Compiled policies run side by side in threads; policies in plain Python gain nothing from more than one.
+    Runs come back in order: user by user, repeat by repeat. The random numbers of run (u, r) depend on ``seed``, u and
+    r only: not on the number of workers, and not on the policy, so that policies simulated with the same seed can be
+    compared run by run. Compiled policies run side by side in threads; policies in plain Python gain nothing from more
+    than one.
 
     Parameters
     ----------
-    policy : copied for each run; stays as it is.
+    policy : copied for each run; never changed.
     workers : threads; by default one for each core.
     progress : as in :func:`simulate`; called from the threads, one at a time.
+    first_user, first_repeat : the numbers of the first user and the first repeat, to simulate a part of a larger
+        experiment: ``simulate_many(policy, users[5:8], ..., first_user=5)`` gives the runs of these three users.
     """
     repeats = whole("repeats", repeats, ProblemError, low=1)
     seed = whole("seed", seed, ProblemError, low=0)
+    first_user = whole("first_user", first_user, ProblemError, low=0)
+    first_repeat = whole("first_repeat", first_repeat, ProblemError, low=0)
     threads = cores() if workers is None else whole("workers", workers, ProblemError, low=1)
     marks = None if checkpoints is None else list(checkpoints)
     stopped, lock = threading.Event(), threading.Lock()
@@ -260,13 +267,16 @@ def simulate_many(
             with lock:
                 progress(n)
 
-    def one(u: int, r: int) -> Run:
-        sequence = np.random.SeedSequence(seed, spawn_key=(u, r))
-        return simulate(copy.deepcopy(policy), users[u], steps, k, sequence, marks, tick)
+    def one(user: Environment, u: int, r: int) -> Run:
+        return simulate(copy.deepcopy(policy), user, steps, k, run_seed(seed, u, r), marks, tick)
 
     with ThreadPoolExecutor(threads) as pool:
         try:
-            futures = [pool.submit(one, u, r) for u in range(len(users)) for r in range(repeats)]
+            futures = [
+                pool.submit(one, user, u, r)
+                for u, user in enumerate(users, first_user)
+                for r in range(first_repeat, first_repeat + repeats)
+            ]
             pending = set(futures)
             while pending:  # with a timeout, because a signal may be handed to another thread and not wake this one
                 done, pending = wait(pending, timeout=_PATIENCE, return_when=FIRST_EXCEPTION)
@@ -276,6 +286,11 @@ def simulate_many(
         finally:
             stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def run_seed(seed: int, user: int, repeat: int) -> np.random.SeedSequence:
+    """The seed of one run of an experiment; :func:`simulate` with it gives what :func:`simulate_many` gives."""
+    return np.random.SeedSequence(seed, spawn_key=(user, repeat))
 
 
 def cores() -> int:
