@@ -8,12 +8,13 @@ from pathlib import Path
 import click
 
 from rankfall.cli.column_names import click_log_options
-from rankfall.cli.places import engine_at, place_options, progress
+from rankfall.cli.progress import progress_bar
+from rankfall.cli.store_options import open_engine_at, store_options
 
 
 @click.command(name="import")
 @click.argument("clicks", type=click.Path(path_type=Path))
-@place_options
+@store_options
 @click.option("--model", default="default", show_default=True, help="The model to teach.")
 @click_log_options
 def command(
@@ -36,7 +37,7 @@ def command(
     from rankfall.history.importing import import_clicks
     from rankfall.service.items import whole_ids
 
-    with closing(engine_at(data, store)) as engine:
+    with closing(open_engine_at(data, store)) as engine:
         if engine.catalog is None:
             raise RankfallError("the store has no catalog yet; start rankfall serve with --catalog FILE once")
         engine.model(model)
@@ -45,7 +46,7 @@ def command(
             log = read_click_log(clicks, columns=dict(columns), model=log_model, whole_ids=whole)
         except FileError as problem:
             raise FileError(f"{problem}. Nothing was imported") from problem
-        with progress("importing", log.lists) as step:
+        with progress_bar("importing", log.lists) as step:
             done = import_clicks(engine, model, log, step)
     click.echo(f"{done.lists:,} lists imported into {model!r}, {done.clicked:,} of them clicked.")
     if done.known:
