@@ -18,9 +18,9 @@ from rankfall import (
     Cascade,
     DependentClick,
     FileError,
+    PerItem,
     PositionBased,
     ProblemError,
-    Table,
     User,
     check_environment,
     fit_cascade,
@@ -33,9 +33,9 @@ from rankfall.users.fitting import FITS, Fitted, draw_log, read_log
 
 ALPHA = np.array([0.5, 0.05, 0.3, 0.15, 0.4, 0.1, 0.25, 0.2])
 USERS = {
-    "cascade": User(Table(ALPHA), Cascade()),
-    "dependent_click": User(Table(ALPHA), DependentClick([0.7, 0.5, 0.4, 0.3])),
-    "position_based": User(Table(ALPHA), PositionBased([1.0, 0.7, 0.4, 0.2])),
+    "cascade": User(PerItem(ALPHA), Cascade()),
+    "dependent_click": User(PerItem(ALPHA), DependentClick([0.7, 0.5, 0.4, 0.3])),
+    "position_based": User(PerItem(ALPHA), PositionBased([1.0, 0.7, 0.4, 0.2])),
 }
 
 
@@ -395,10 +395,10 @@ GOOD = {"list": [1, 1, 2], "position": [1, 2, 1], "item": ["a", "b", "a"], "clic
     ("change", "said"),
     [
         ({"click": None}, "has no column 'click'; needed are list, position, item, click; it has list, position, item"),
-        ({"item": ["a", None, "a"]}, "column 'item' is empty in row 2"),
-        ({"click": [0, 2, 0]}, "click is 2 in row 2; expected 0 or 1"),
-        ({"click": [0.0, 0.5, 0.0]}, "click is 0.5 in row 2; expected 0 or 1"),
-        ({"click": ["no", "yes", "no"]}, "column 'click' is String; expected 0 or 1"),
+        ({"item": ["a", None, "a"]}, "row 2: column 'item' is empty"),
+        ({"click": [0, 2, 0]}, "row 2: click is 2; expected 0 or 1"),
+        ({"click": [0.0, 0.5, 0.0]}, "row 2: click is 0.5; expected 0 or 1"),
+        ({"click": ["no", "yes", "no"]}, "row 1: click is 'no'; expected 0 or 1"),
         ({"position": [1, 1, 1]}, "list 1 has a position twice; expected positions 1, 2, ... 2, got 1, 1"),
         ({"position": [1, 3, 1]}, "list 1 has a gap; expected positions 1, 2, ... 2, got 1, 3"),
         ({"position": [0, 1, 1]}, "list 1 has a gap; expected positions 1, 2, ... 2, got 0, 1"),
