@@ -91,8 +91,8 @@ def load_blocks(
 ) -> T:
     """What ``restore`` makes of the header and the arrays in a file of :func:`save_blocks`.
 
-    The header must say ``form``, or one of several, under "format". Whatever is wrong is a :class:`FileError` that says ``what`` was
-    expected.
+    The header must say ``form``, or one of several, under "format". Whatever is wrong is a :class:`FileError` that
+    says ``what`` was expected.
     """
     try:
         with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:

@@ -6,13 +6,14 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from linear_policies import LINEAR
 
 from rankfall.catalog import Catalog
 from rankfall.cli import app
 from rankfall.errors import FileError, ProblemError
 from rankfall.experiments.field import FieldStudy, compared, frame_of, is_field, markdown, run_field, write_field
 from rankfall.experiments.simulation import simulate
-from rankfall.policies import LINEAR, POLICIES, check_policy
+from rankfall.policies import POLICIES, check_policy, make_policy
 from rankfall.users import Drifting, Intents, PerItem, PositionBased, User, restaurant
 from rankfall.users.fitting import Fitted, draw_log
 
@@ -307,7 +308,7 @@ def test_every_policy_keeps_the_contract_and_says_what_it_is(name: str) -> None:
     assert kind.summary
     assert kind.paper
     catalog, _ = FieldStudy.read(ROOT / "studies" / "field" / "all.toml").cases[0].world()
-    check_policy(kind.make(catalog, k=3, steps=1000))
+    check_policy(make_policy(kind, catalog, k=3, steps=1000))
 
 
 def test_the_list_of_policies() -> None:

@@ -2,7 +2,6 @@
 
 import copy
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +24,6 @@ from rankfall import (
     ProblemError,
     RankError,
     Ranking,
-    Recipe,
     Window,
     check_policy,
     generate,
@@ -47,7 +45,7 @@ def learned(
 
 
 def snapshot(policy: LinearPolicy) -> bytes:
-    return b"".join(array.tobytes() for array in policy._model.arrays().values())
+    return b"".join(array.tobytes() for array in policy.state().values())
 
 
 each_policy = pytest.mark.parametrize("name", list(PAPER))
@@ -260,8 +258,8 @@ def strangers() -> dict[str, object]:
         "of another number of columns": learned("CascadeLinUCB").rank(K),
         "of another catalog": learned(seed=1).rank(K),
         "made by hand": Ranking(np.arange(K)),
-        "with NaN": replace(good, features=poisoned),
-        "with too few features": replace(good, features=short),
+        "with NaN": good.replace(features=poisoned),
+        "with too few features": good.replace(features=short),
         "a list": [1, 2, 3],
         "nothing": None,
     }
@@ -327,7 +325,7 @@ def test_saved_and_loaded_bit_for_bit(name: str, tmp_path: Path) -> None:
     again = rankfall.load(tmp_path / "policy.npz")
     assert snapshot(again) == snapshot(policy)
     assert again.catalog == policy.catalog
-    assert again.recipe == policy.recipe
+    assert (type(again), again.settings) == (type(policy), policy.settings)
     for twin in (policy, again):
         twin.update(shown, 2)
     assert snapshot(again) == snapshot(policy)
@@ -383,11 +381,16 @@ def test_saving_leaves_the_old_file_when_it_fails(tmp_path: Path, monkeypatch: p
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_recipe_of_ones_own() -> None:
-    mine = Recipe("Mine", coverage="constant")
-    check_policy(mine(generate().catalog))
+class Mine(LinearPolicy):
+    coverage = "constant"
+
+
+def test_a_linear_policy_of_ones_own() -> None:
+    assert check_policy(Mine(generate().catalog)).served
     with pytest.raises(ProblemError, match="neither coverage nor relevance"):
-        Recipe("Nothing")
+
+        class Nothing(LinearPolicy):
+            pass
 
 
 @each_forgetting

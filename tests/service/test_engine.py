@@ -57,7 +57,7 @@ def test_the_service_ranks_and_learns_as_the_library(engine: Quiet) -> None:
         click = None if turn % 3 == 0 else turn % 4
         assert answer(engine, event, None if click is None else click + 1) == "accepted"
         policy.update(ranking, click)
-    assert arrays(engine) == {name: array.tobytes() for name, array in policy.model.arrays().items()}
+    assert arrays(engine) == {name: array.tobytes() for name, array in policy.state().items()}
 
 
 @pytest.mark.parametrize("forgetting", [{"window": 3}, {"discount": 0.5}])

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rankfall import Catalog
-from rankfall.model import Ridge
+from rankfall.policies.linear.ridge import Ridge
 from rankfall.service.engine import Engine
 from rankfall.service.feedback import Fed
 from rankfall.service.items import catalog_of
@@ -115,7 +115,7 @@ def patch(engine: Quiet, name: str = "default", **changes: Any) -> None:
 
 def arrays(engine: Quiet, model: str = "default", key: str = "") -> dict[str, bytes]:
     """The state of a key, byte for byte."""
-    return {name: array.tobytes() for name, array in engine.state_now(model, key).policy.model.arrays().items()}
+    return {name: array.tobytes() for name, array in engine.state_now(model, key).policy.state().items()}
 
 
 Learned = tuple[bytes, int | None]

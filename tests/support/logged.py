@@ -12,7 +12,8 @@ import numpy as np
 import polars as pl
 
 from rankfall import Catalog, generate
-from rankfall.model import Forgetting, Ridge
+from rankfall.policies.forgetting import Forgetting
+from rankfall.policies.linear.ridge import Ridge
 from rankfall.service.engine import Engine
 from rankfall.service.setup import prepare
 from rankfall.stores import open_store
@@ -69,7 +70,7 @@ def state_of(engine: Engine, model: str = "default", key: str = "") -> dict[str,
     async def held() -> Any:
         return await engine.state(engine.model(model), key)
 
-    return asyncio.run(held()).policy.model.arrays()
+    return asyncio.run(held()).policy.state()
 
 
 def batch_state(

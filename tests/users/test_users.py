@@ -31,7 +31,8 @@ from rankfall import (
 from rankfall.errors import FeedbackError
 from rankfall.experiments.episodes.general import _Memory, any_policy_with_any_user
 from rankfall.experiments.simulation import streams
-from rankfall.policies.ranking import all_clicks, eligible
+from rankfall.policies.clicks import all_clicks
+from rankfall.policies.request import check_request
 
 PAIRS = [
     (model, reward)
@@ -298,7 +299,7 @@ class Shuffling:
         self.told = []
 
     def rank(self, k, *, rng=None, candidates=None, exclude=None):
-        k, allowed = eligible(k, self.n_items, candidates, exclude)
+        allowed = check_request(k, self.n_items, candidates, exclude).rows
         return Ranking(rng.permutation(allowed)[:k])
 
     def update(self, ranking, click):

@@ -7,12 +7,13 @@ import io
 
 import polars as pl
 
+from rankfall.catalog import Catalog
 from rankfall.data.preparation import Prepared
 from rankfall.errors import FileError
 from rankfall.experiments.plan import Cell
 from rankfall.experiments.results import Run
 from rankfall.experiments.simulation import Progress, default_checkpoints, simulate_many
-from rankfall.policies import POLICIES
+from rankfall.policies import POLICIES, PolicyLike, make_policy, settings_of
 from rankfall.users import CascadeUser
 
 SCHEMA = pl.Schema(
@@ -39,9 +40,7 @@ def simulate_cell(
 ) -> bytes:
     """The Parquet file of a cell. The same cell gives the same bytes, with any number of workers."""
     data = prepared.with_topics(cell.topics)
-    policy = POLICIES[cell.policy].make(
-        data.catalog(perfect_coverage=cell.perfect_coverage), gamma=cell.gamma, k=cell.k, steps=cell.steps
-    )
+    policy = policy_of(cell, data.catalog(perfect_coverage=cell.perfect_coverage))
     runs = simulate_many(
         policy,
         users_of(cell, data),
@@ -54,6 +53,12 @@ def simulate_cell(
         progress=progress,
     )
     return _packed(cell, _table(cell, runs))
+
+
+def policy_of(cell: Cell, catalog: Catalog) -> PolicyLike:
+    """The policy of a cell; gamma is for those that have one."""
+    gamma = {"gamma": cell.gamma} if "gamma" in settings_of(POLICIES[cell.policy]) else {}
+    return make_policy(cell.policy, catalog, k=cell.k, steps=cell.steps, **gamma)
 
 
 def users_of(cell: Cell, data: Prepared) -> list[CascadeUser]:

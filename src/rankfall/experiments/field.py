@@ -21,7 +21,7 @@ from rankfall.experiments.cells import parquet
 from rankfall.experiments.results import Run, summary
 from rankfall.experiments.simulation import default_checkpoints, simulate
 from rankfall.files import replacing
-from rankfall.policies import POLICIES, Policy
+from rankfall.policies import POLICIES, PolicyLike, make_policy
 from rankfall.users import (
     Cascade,
     Coverage,
@@ -132,14 +132,9 @@ class Case:
             stretches.append((start, other))
         return catalog, user if len(stretches) == 1 else Drifting(stretches)
 
-    def make(self, catalog: Catalog, steps: int) -> Policy:
+    def make(self, catalog: Catalog, steps: int) -> PolicyLike:
         """The policy, with its settings."""
-        kind = POLICIES[self.policy]
-        if not self.settings:
-            return kind.make(catalog, k=self.k, steps=steps)
-        known = {"k": self.k, "steps": steps}
-        needed = {name: value for name, value in known.items() if name in kind.needs}
-        return kind(catalog, **{**needed, **self.settings})
+        return make_policy(self.policy, catalog, k=self.k, steps=steps, **self.settings)
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rankfall.arrays import FloatArray
-from rankfall.experiments.cells import users_of
+from rankfall.experiments.cells import policy_of, users_of
 from rankfall.experiments.plan import Cell, Plan
 from rankfall.experiments.simulation import simulate
-from rankfall.policies import POLICIES
 
 PROBES = 4
 """At how many settings each policy is tried."""
@@ -115,10 +114,10 @@ class _Enough(Exception):  # noqa: N818 - not an error: the trial has seen enoug
 def _pace(cell: Cell, plan: Plan, workers: int, turn: int) -> tuple[Pace, float]:
     """Trials of a cell on all threads at once, and how long one took by the clock; each turn has other users."""
     data = plan.prepared.with_topics(cell.topics)
-    policy, catalog = POLICIES[cell.policy], data.catalog(perfect_coverage=cell.perfect_coverage)
+    catalog = data.catalog(perfect_coverage=cell.perfect_coverage)
     users = users_of(replace(cell, users=min(len(data.user_ids), (turn + 1) * workers)), data)[-workers:]
     simulate(
-        policy.make(catalog, gamma=cell.gamma, k=cell.k, steps=3), users[0], 3, cell.k
+        policy_of(replace(cell, steps=3), catalog), users[0], 3, cell.k
     )  # compiled or loaded before the clock runs
 
     longest = min(_LONGEST, max(cell.steps, _SHORTEST))
@@ -136,7 +135,7 @@ def _pace(cell: Cell, plan: Plan, workers: int, turn: int) -> tuple[Pace, float]
         user = users[index % len(users)]
         with suppress(_Enough):
             simulate(
-                policy.make(catalog, gamma=cell.gamma, k=cell.k, steps=cell.steps),
+                policy_of(cell, catalog),
                 user,
                 longest,
                 cell.k,

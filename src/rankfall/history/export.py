@@ -17,7 +17,7 @@ from rankfall.catalog import Id
 from rankfall.errors import FileError, RankfallError
 from rankfall.history.catalog_history import Shelf
 from rankfall.history.parquet_parts import Table, table
-from rankfall.policies import LINEAR
+from rankfall.policies import POLICIES, LinearPolicy
 from rankfall.stores import START, Entry, Event, Position, Store
 
 EVENTS, DECISIONS, CATALOG = "events.parquet", "decisions.parquet", "catalog.parquet"
@@ -67,7 +67,7 @@ def export(
     shelf.apply(first)
     made = [entry for entry in _decisions(store, cut) if entry.kind == "create"]
     names = {entry.model for entry in made}
-    linear = {entry.model for entry in made if json.loads(entry.body)["policy"] in LINEAR}
+    linear = {entry.model for entry in made if issubclass(POLICIES[json.loads(entry.body)["policy"]], LinearPolicy)}
     if model is not None and model not in names:
         raise RankfallError(f"no model {model!r}; there is: {', '.join(sorted(names)) or 'none'}")
     id_type = pl.String if isinstance(next(iter(shelf.items), ""), str) else pl.Int64

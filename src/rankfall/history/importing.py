@@ -95,7 +95,7 @@ class Importer:
         for places in of_length.values():
             together = np.array([lists[i] for i in places])
             covered = self._topics[together].any(axis=1).sum(axis=1).tolist()
-            for i, topics, kept in zip(places, covered, self._policy.kept_of(together), strict=True):
+            for i, topics, kept in zip(places, covered, self._policy.records(together), strict=True):
                 shown[i] = topics, kept
         return shown
 

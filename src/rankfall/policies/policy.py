@@ -124,7 +124,7 @@ class Policy(ABC):
         return Catalog(ids=range(whole("items", items, ProblemError, low=1)))
 
     @classmethod
-    def _as_settings(cls, settings: PolicySettings | None, named: Mapping[str, Any]) -> PolicySettings:
+    def _as_settings(cls, settings: PolicySettings | None, named: Mapping[str, Any]) -> Any:
         if settings is not None and not isinstance(settings, cls.Settings):
             raise ProblemError(f"settings of {cls.__name__} must be its Settings, or given by name; got {settings!r}")
         given = {} if settings is None else vars(settings)
@@ -257,7 +257,12 @@ class Policy(ABC):
         >>> CascadeUCB1(4).with_settings(exploration=0.5).settings.exploration
         0.5
         """
-        return type(self)(self.catalog, self.settings, **changes).with_state(self.state())
+        twin = copy.copy(self)
+        twin.settings = self._as_settings(self.settings, changes)
+        twin.prepare()
+        twin.begin()
+        twin.restore(self.state())
+        return twin
 
     def with_catalog(self, catalog: Catalog) -> Self:
         """A policy over a newer catalog that knows all this one has learned; not every policy can."""

@@ -95,8 +95,8 @@ def name_of(policy: AnyPolicy) -> str:
     >>> name_of(CascadeHybrid)
     'CascadeHybrid'
     """
-    name: str = policy.__name__  # type: ignore[union-attr]
-    return name if POLICIES.get(name) is policy else f"{policy.__module__}:{policy.__qualname__}"  # type: ignore[union-attr]
+    name: str = policy.__name__
+    return name if POLICIES.get(name) is policy else f"{policy.__module__}:{policy.__qualname__}"
 
 
 def settings_of(policy: AnyPolicy) -> frozenset[str]:
@@ -123,12 +123,12 @@ def make_policy(policy: str | AnyPolicy, catalog: Catalog, *, k: int, steps: int
     BatchRank(6 items, k=2, steps=1000)
     >>> make_policy("BatchRank", Catalog(ids=range(6)), k=2, steps=1000, gamma=0.5)
     Traceback (most recent call last):
-    rankfall.errors.ProblemError: BatchRank has no setting 'gamma'; it has k, steps, samples
+    rankfall.errors.ProblemError: BatchRank has no setting 'gamma'; it has k, samples, steps
     """
     make = find_policy(policy) if isinstance(policy, str) else policy
     known = settings_of(make)
     unknown = [name for name in settings if name not in known]
-    if unknown and not (inspect.isclass(make) and issubclass(make, Policy)):
+    if unknown:
         raise ProblemError(
             f"{name_of(make)} has no setting {unknown[0]!r}; it has {', '.join(sorted(known)) or 'none'}"
         )

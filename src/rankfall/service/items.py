@@ -12,7 +12,7 @@ import numpy as np
 from rankfall.catalog import Catalog, Id
 from rankfall.errors import CatalogError
 from rankfall.journal.codec import pack, unpack
-from rankfall.policies.linear import LARGEST_GIVEN
+from rankfall.policies.linear.columns import LARGEST_GIVEN
 from rankfall.wire import LONGEST_NAME, LONGEST_TITLE, Item, ItemBody, ItemPatch, convert
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from rankfall.catalog import Catalog
 from rankfall.errors import ConflictError, InvalidError
 from rankfall.journal.codec import pack, unpack
-from rankfall.model import Discount, Window
-from rankfall.policies import SERVED, Ranking, Served
+from rankfall.policies import SERVED, Policy, Ranking
+from rankfall.policies.forgetting import Discount, Window
 from rankfall.service.click_counts import Tally
 from rankfall.stores import Checkpoint, Entry, Position, Store
 from rankfall.wire import ModelSettings, convert
@@ -26,7 +26,7 @@ from rankfall.wire import ModelSettings, convert
 class Held:
     """The state of one key: what it has learned, up to which entry."""
 
-    policy: Served
+    policy: Policy
     position: Position
     revision: int
     catalog: int  # version of the catalog that the policy ranks
@@ -45,7 +45,7 @@ class Held:
     def learn(self, entry: Entry) -> None:
         """Take in one answer."""
         if entry.learn and entry.features is not None:
-            self.policy.learn_kept(entry.features, clicks_of(entry))
+            self.policy.learn_record(entry.features, clicks_of(entry))
         self.position = entry.position
         self.unsaved += 1
 
@@ -58,7 +58,7 @@ class Turn:
     source: Position | None = None
 
 
-def policy_of(settings: ModelSettings, catalog: Catalog) -> Served:
+def policy_of(settings: ModelSettings, catalog: Catalog) -> Policy:
     """A policy with these settings that has learned nothing; raises what is wrong with them, or with the catalog."""
     check_served(settings.policy)
     return SERVED[settings.policy].serve(
@@ -164,8 +164,8 @@ class Model:
             before, self.settings = self.settings, settings
             if any(getattr(before, name) != getattr(settings, name) for name in ("blocked", "policy")):
                 self._build(self._full, self._version)
-            elif settings.gamma != self._template.gamma:
-                self._template.gamma = settings.gamma
+            elif settings.gamma != before.gamma:
+                self._template = self._template.with_settings(gamma=settings.gamma)
                 self._revision += 1
 
     def key(self, user: str | None, segment: str | None) -> str | None:
@@ -180,7 +180,7 @@ class Model:
                 return None
             self._held.move_to_end(key)
             if held.revision != self._revision:
-                held.policy = self._template.with_model(held.policy.model)
+                held.policy = self._template.sharing(held.policy)
                 held.revision, held.catalog = self._revision, self._version
             return held
 
@@ -220,16 +220,14 @@ class Model:
         return [self._checkpoint(key, one) for key, one in held]
 
     def _checkpoint(self, key: str, held: Held) -> Checkpoint:
-        model = held.policy.model
-        with model.lock:
-            state = pack({}, model.arrays())
+        state = pack({}, held.policy.state())
         held.unsaved = 0
         return Checkpoint(self.name, key, held.position, state)
 
     def warm_up(self) -> None:
         """Rank and learn once, on a copy that nobody sees: the first time takes a second, or compiles for a minute."""
         if len(self.catalog):
-            policy = self._template.with_model(self._template.fresh())
+            policy = self._template.fresh()
             k = min(self.settings.k, len(self.catalog))
             policy.rank(k, exclude=[])
             policy.rank(k, fixed={0: 0})
@@ -245,17 +243,17 @@ class Model:
         turn = [turn for turn in self.turns if turn.position <= upto][-1]
         kept = store.checkpoints(self.name, keys, turn.position, upto)
         without = [key for key, checkpoint in zip(keys, kept, strict=True) if checkpoint is None]
-        before: dict[str, Any] = {}
+        before: dict[str, Policy] = {}
         if turn.source is not None:
             earlier = self.states(store, without, turn.source)
-            before = {key: held.policy.model for key, held in zip(without, earlier, strict=True)}
+            before = {key: held.policy for key, held in zip(without, earlier, strict=True)}
         states = []
         for key, checkpoint in zip(keys, kept, strict=True):
             if checkpoint is not None:
-                model, position = self._template.restored(unpack(checkpoint.state)[1]), checkpoint.position
+                policy, position = self._template.with_state(unpack(checkpoint.state)[1]), checkpoint.position
             else:
-                model, position = before.get(key) or self._template.fresh(), turn.position
-            states.append(Held(self._template.with_model(model), position, self._revision, self._version))
+                policy, position = before.get(key) or self._template.fresh(), turn.position
+            states.append(Held(policy, position, self._revision, self._version))
         behind = list(zip(keys, states, strict=True))
         while behind:
             after = [held.position for _, held in behind]

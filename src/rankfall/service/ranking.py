@@ -19,7 +19,7 @@ import numpy as np
 from rankfall.arrays import IntArray
 from rankfall.catalog import Catalog, Id
 from rankfall.errors import RankError
-from rankfall.policies import Ranking, Served
+from rankfall.policies import Policy, Ranking
 from rankfall.service.model import Held, Model
 from rankfall.stores import Arm, Event
 from rankfall.wire import RankedItem, RankRequest, RankResponse
@@ -147,7 +147,7 @@ class ResolvedRequest:
         return [row for row in rows if row not in banned]
 
 
-def given(policy: Served, rows: IntArray, rng: np.random.Generator) -> Ranking:
+def given(policy: Policy, rows: IntArray, rng: np.random.Generator) -> Ranking:
     """A list made by someone else, with the features and scores this policy sees in it."""
     return policy.rank(len(rows), rng=rng, fixed=dict(enumerate(rows.tolist())))
 
@@ -199,7 +199,7 @@ def event_of(model: Model, held: Held, resolved: ResolvedRequest, shown: Shown, 
         covered=int(np.count_nonzero(resolved.catalog.coverage[shown.rows].max(axis=0, initial=0.0))),
         request=json.dumps(limits) if limits else None,
         answer=msgspec.json.encode(response).decode(),
-        features=None if shown.ranking is None else held.policy.kept(shown.ranking),
+        features=None if shown.ranking is None else held.policy.record(shown.ranking),
     )
 
 
@@ -208,7 +208,7 @@ def response_of(
     resolved: ResolvedRequest,
     shown: Shown,
     *,
-    policy: Served | None = None,
+    policy: Policy | None = None,
     event_id: str | None = None,
     version: int = 0,
     expires: float | None = None,
@@ -227,7 +227,7 @@ def response_of(
     )
 
 
-def _items(resolved: ResolvedRequest, shown: Shown, explained_by: Served | None) -> list[RankedItem]:
+def _items(resolved: ResolvedRequest, shown: Shown, explained_by: Policy | None) -> list[RankedItem]:
     ids, titles, ranking, rows = resolved.catalog.ids, resolved.catalog.titles, shown.ranking, shown.rows.tolist()
     scores = [None] * len(rows) if ranking is None else [_finite(score) for score in ranking.scores.tolist()]
     items = [

@@ -13,7 +13,7 @@ import numpy as np
 from rankfall.experiments.episodes.general import any_policy_with_any_user, any_policy_with_user
 from rankfall.experiments.episodes.linear import linear_policy_with_cascade_user
 from rankfall.experiments.episodes.play import Episode, Play
-from rankfall.policies.ranking import Policy
+from rankfall.policies.policy import PolicyLike
 from rankfall.users import Environment
 
 EPISODES: tuple[Episode, ...] = (
@@ -23,7 +23,7 @@ EPISODES: tuple[Episode, ...] = (
 )
 
 
-def episode_for(policy: Policy, user: Environment, k: int, best: float, rng: np.random.Generator) -> Play:
+def episode_for(policy: PolicyLike, user: Environment, k: int, best: float, rng: np.random.Generator) -> Play:
     """The fastest way there is to play this policy and this user.
 
     Parameters

@@ -8,13 +8,13 @@ import numpy as np
 
 from rankfall.arrays import FloatArray, IntArray
 from rankfall.experiments.episodes.play import Play, unchanged
-from rankfall.policies.ranking import Policy
+from rankfall.policies.policy import PolicyLike
 from rankfall.users import Environment, User
 from rankfall.users.user import ClickChances
 
 
 def any_policy_with_any_user(
-    policy: Policy, user: Environment, k: int, best: float, rng: np.random.Generator
+    policy: PolicyLike, user: Environment, k: int, best: float, rng: np.random.Generator
 ) -> Play | None:
     """The general loop."""
     covered = getattr(user, "covered", None)
@@ -41,7 +41,7 @@ def any_policy_with_any_user(
 
 
 def any_policy_with_user(
-    policy: Policy, user: Environment, k: int, best: float, rng: np.random.Generator
+    policy: PolicyLike, user: Environment, k: int, best: float, rng: np.random.Generator
 ) -> Play | None:
     """The same for a :class:`User`, remembering what the user makes of a list, as lists come again and again."""
     if not unchanged(user, User, "click", "click_chances", "decide", "reward", "covered"):

@@ -153,6 +153,7 @@ class RecurRank(Policy):
     effort : the factor before ``d / Delta_l**2``.
     tolerance : how far from optimal a design may be.
 
+    >>> from rankfall import Catalog
     >>> policy = RecurRank(Catalog(relevance=[[1.0, 0.0], [0.6, 0.4], [0.0, 1.0]]), k=2, steps=1000)
     >>> policy.rank(2, rng=np.random.default_rng(1))
     Ranking(2, 0)

@@ -37,7 +37,7 @@ class CascadeHybrid(LinearPolicy):
            [0. , 0.5, 0.2]])
     >>> policy.update(ranking, 1)
     >>> policy.weights.round(3)
-    array([-0.021,  0.388,  0.148])
+    array([-0.022,  0.388,  0.148])
     """
 
     summary = "relevance and diversity, learned together"
@@ -111,7 +111,7 @@ class CascadeHybridEpsilon(LinearPolicy):
     >>> from rankfall import Catalog
     >>> policy = CascadeHybridEpsilon(Catalog(coverage=[[0.9], [0.8]], relevance=[[0.3], [0.4]]), epsilon=1.0)
     >>> policy.rank(2, rng=np.random.default_rng(1))
-    Ranking(0, 1)
+    Ranking(1, 0)
     """
 
     Settings = EpsilonSettings

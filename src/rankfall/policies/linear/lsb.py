@@ -97,7 +97,7 @@ class LSBGreedy(LinearPolicy):
     >>> policy = LSBGreedy(Catalog(coverage=[[0.9, 0.0], [0.8, 0.0], [0.0, 0.5]]))
     >>> policy.update(policy.rank(3), [0, 1])
     >>> policy.weights.round(3)
-    array([0.496, 0.4  ])
+    array([0.495, 0.4  ])
     """
 
     summary = "diversity alone, every item of the list observed"

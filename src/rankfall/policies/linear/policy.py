@@ -299,13 +299,6 @@ class LinearPolicy(Policy):
         """Items whose score was computed exactly since the policy was made, for whoever measures speed."""
         return self._scored + (0 if self._shortlists is None else int(self._shortlists.counters[SCORED]))
 
-    @property
-    def unchanged(self) -> bool:
-        """Whether it ranks and learns as this class does, so that a compiled episode can stand in for it."""
-        own = type(self)
-        names = ("rank", "update", "choose", "learn", "check_ranking")
-        return all(getattr(own, name) is getattr(LinearPolicy, name) for name in names)
-
     # Learning.
 
     def check_ranking(self, ranking: Ranking) -> None:
@@ -356,6 +349,13 @@ class LinearPolicy(Policy):
         if len(model.weights) != self._n_columns:
             raise ValueError(f"a state of {len(model.weights)} columns for a policy of {self._n_columns}")
 
+    def with_settings(self, **changes: Any) -> Self:
+        """A policy with other settings that knows all this one has learned: a copy of it."""
+        twin = copy.copy(self)
+        twin.settings = self._as_settings(self.settings, changes)
+        twin.restore(self.state())
+        return twin
+
     def with_catalog(self, catalog: Catalog) -> Self:
         """A policy over a newer catalog that knows all this one has learned.
 
@@ -368,9 +368,9 @@ class LinearPolicy(Policy):
                 f"place of one with topics {list(self.catalog.topics)} and {self.catalog.n_features} features"
             )
         policy = type(self)(catalog, self.settings)
-        policy._lineages = self._lineages | {catalog.lineage}
+        policy.compact = self.compact
         policy.restore(self.state())
-        return policy
+        return policy.accepting(self._lineages)
 
     @property
     def lineages(self) -> frozenset[str]:

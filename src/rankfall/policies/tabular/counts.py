@@ -27,8 +27,8 @@ class ItemCounts:
 
     >>> counts = ItemCounts({"a": 0, "b": 1})
     >>> counts.learn(counts.rows(["b", "c", "a"]), [1])
-    >>> counts.observed.tolist(), counts.clicked.tolist()
-    ([0.0, 1.0, 1.0], [0.0, 0.0, 1.0])
+    >>> counts.observed[:3], counts.clicked[:3]
+    (array([0., 1., 1.]), array([0., 0., 1.]))
     """
 
     meaning: ClassVar[str] = "counts of first clicks"

@@ -301,7 +301,7 @@ async def read(model: str, request: Request, user: Who = None, segment: Who = No
         "version": engine.position.seq if held is None else held.position.seq,
         "learned": None if held is None else held.policy.n_updates,
         "created_at": iso(found.created),
-        "weights": [] if held is None else [one._asdict() for one in held.policy.summary()],
+        "weights": [] if held is None else [one._asdict() for one in held.policy.learned()],
         "counts": {
             "ranked": await asyncio.to_thread(engine.store.ranked, model),
             "answered": answered,
