@@ -26,9 +26,9 @@ from rankfall.model import Discount, Forgetting, Window
 from rankfall.policies import LINEAR
 from rankfall.service.engine import Engine
 from rankfall.service.items import catalog_of, item_of
-from rankfall.service.schemas import ItemBody
 from rankfall.service.setup import prepare
 from rankfall.stores import open_store
+from rankfall.wire import ItemBody
 
 # Export
 

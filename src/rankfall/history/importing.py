@@ -7,18 +7,18 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
+import msgspec
 import numpy as np
-from pydantic_core import to_json
 
 from rankfall.catalog import Catalog, Id
 from rankfall.click_logs import ClickLog, LoggedList
 from rankfall.errors import RankfallError
 from rankfall.service.engine import Engine
 from rankfall.service.model import Model, policy_of
-from rankfall.service.ranking import iso
+from rankfall.service.ranking import moment
 from rankfall.stores import Event, Transaction
+from rankfall.wire import RankedItem, RankResponse
 
 BATCH = 1000
 """Lists written together: after a crash all of a batch are there, or none."""
@@ -127,22 +127,20 @@ class Importer:
 
     def _answer(self, event_id: str, rows: list[int], expires: float) -> str:
         ids, titles = self._catalog.ids, self._catalog.titles
-        items: list[dict[str, Any]] = [{"id": ids[row], "position": i, "score": None} for i, row in enumerate(rows, 1)]
-        if titles is not None:
-            for item, row in zip(items, rows, strict=True):
-                item["title"] = titles[row]
-        answer = {
-            "event_id": event_id,
-            "model": self._model.name,
-            "items": items,
-            "model_version": 0,
-            "policy": "baseline",
-            "mode": self._model.settings.mode,
-            "arm": "baseline",
-            "expires_at": iso(expires),
-            "unknown": [],
-        }
-        return to_json(answer).decode()
+        response = RankResponse(
+            event_id=event_id,
+            model=self._model.name,
+            items=[
+                RankedItem(ids[row], i, None, None if titles is None else titles[row]) for i, row in enumerate(rows, 1)
+            ],
+            model_version=0,
+            policy="baseline",
+            mode=self._model.settings.mode,
+            arm="baseline",
+            expires_at=moment(expires),
+            unknown=[],
+        )
+        return msgspec.json.encode(response).decode()
 
 
 def import_clicks(

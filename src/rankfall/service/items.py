@@ -13,7 +13,7 @@ from rankfall.catalog import Catalog, Id
 from rankfall.errors import CatalogError
 from rankfall.journal.codec import pack, unpack
 from rankfall.policies.linear import LARGEST_GIVEN
-from rankfall.service.schemas import LONGEST_NAME, LONGEST_TITLE, Item, ItemBody, ItemPatch
+from rankfall.wire import LONGEST_NAME, LONGEST_TITLE, Item, ItemBody, ItemPatch, convert
 
 
 def id_of(text: str, catalog: Catalog) -> Id:
@@ -165,8 +165,8 @@ def applied(catalog: Catalog | None, body: str, blob: bytes | None) -> Catalog:
         assert blob is not None
         return unpacked(blob)
     if "patch" in change:
-        item = change["id"]
-        return merged(catalog, patched(catalog, item, ItemPatch(**change["patch"]))) if item in catalog else catalog
+        item, patch = change["id"], convert(ItemPatch, change["patch"])
+        return merged(catalog, patched(catalog, item, patch)) if item in catalog else catalog
     if blob is not None:
         catalog = merged(catalog, unpacked(blob))
     gone = [item for item in change.get("delete", ()) if item in catalog]
