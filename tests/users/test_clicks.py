@@ -18,9 +18,9 @@ from rankfall import (
     Cascade,
     DependentClick,
     FileError,
+    PerItem,
     PositionBased,
     ProblemError,
-    Table,
     User,
     check_environment,
     fit_cascade,
@@ -33,9 +33,9 @@ from rankfall.users.fitting import FITS, Fitted, draw_log, read_log
 
 ALPHA = np.array([0.5, 0.05, 0.3, 0.15, 0.4, 0.1, 0.25, 0.2])
 USERS = {
-    "cascade": User(Table(ALPHA), Cascade()),
-    "dependent_click": User(Table(ALPHA), DependentClick([0.7, 0.5, 0.4, 0.3])),
-    "position_based": User(Table(ALPHA), PositionBased([1.0, 0.7, 0.4, 0.2])),
+    "cascade": User(PerItem(ALPHA), Cascade()),
+    "dependent_click": User(PerItem(ALPHA), DependentClick([0.7, 0.5, 0.4, 0.3])),
+    "position_based": User(PerItem(ALPHA), PositionBased([1.0, 0.7, 0.4, 0.2])),
 }
 
 

@@ -14,7 +14,7 @@ from rankfall.arrays import FloatArray, finite, number, whole
 from rankfall.errors import FileError, ProblemError
 from rankfall.files import reading_parquet, replacing
 from rankfall.kernels import clicklogs
-from rankfall.users import Cascade, ClickModel, DependentClick, PositionBased, Reward, Table, User
+from rankfall.users import Cascade, ClickModel, DependentClick, PerItem, PositionBased, Reward, User
 from rankfall.users.fitting.click_logs import Clicks, read_log
 
 Model: TypeAlias = Literal["cascade", "dependent_click", "position_based"]
@@ -128,7 +128,7 @@ class Fitted:
             clicks = DependentClick(self.termination[:k])
         elif self.model == "position_based":
             clicks = PositionBased(self.examination[:k])
-        return User(Table(self.attraction), clicks, reward)
+        return User(PerItem(self.attraction), clicks, reward)
 
     def frame(self) -> pl.DataFrame:
         """Every parameter: ``parameter``, ``item`` or ``position`` (1 for the top), ``value``, ``views`` of items."""
