@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from rankfall.array_container import pack, unpack
 from rankfall.catalog import Catalog
 from rankfall.errors import ConflictError
-from rankfall.journal.codec import pack, unpack
 from rankfall.policies import SERVED, Ranking, Served
 from rankfall.service.click_counts import Tally
 from rankfall.service.schemas import Settings
@@ -160,7 +160,7 @@ class Model:
     def learn(self, entry: Entry) -> None:
         """Take in an answer from the journal."""
         self.tally.add(entry, clicked=bool(clicks_of(entry)))
-        held = self._held.get(entry.key)
+        held = self._held.get(entry.owner)
         if held is not None and entry.position > held.position:
             held.learn(entry)
 
@@ -232,7 +232,7 @@ class Model:
         behind = list(zip(keys, states, strict=True))
         while behind:
             after = [held.position for _, held in behind]
-            pages = store.answers(self.name, [key for key, _ in behind], after, upto, PAGE)
+            pages = store.feedback(self.name, [key for key, _ in behind], after, upto, PAGE)
             for (_, held), page in zip(behind, pages, strict=True):
                 for entry in page:
                     held.learn(entry)

@@ -180,7 +180,7 @@ def event_of(model: Model, held: Held, ask: Ask, request: Request, shown: Shown,
     return Event(
         id=event_id,
         model=model.name,
-        key=model.key(ask.user, ask.segment) or "",
+        owner=model.key(ask.user, ask.segment) or "",
         user=ask.user,
         segment=ask.segment,
         request_id=ask.request_id,
@@ -194,7 +194,7 @@ def event_of(model: Model, held: Held, ask: Ask, request: Request, shown: Shown,
         catalog=held.catalog,
         covered=int(np.count_nonzero(request.catalog.coverage[shown.rows].max(axis=0, initial=0.0))),
         request=json.dumps(limits) if limits else None,
-        answer=to_json(answer).decode(),
+        response=to_json(answer).decode(),
         features=None if shown.ranking is None else held.policy.kept(shown.ranking),
     )
 

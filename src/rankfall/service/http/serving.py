@@ -68,7 +68,7 @@ async def _rank(service: Service, name: str, ask: Ask) -> str:
         return json.dumps(answer_of(model, request, Shown(request.baseline(), "fallback")))
     metrics.lists.labels(name, event.arm).inc()
     metrics.covered.labels(name).observe(event.covered)
-    return event.answer
+    return event.response
 
 
 async def rank_from(service: Service, grant: Grant, model: str, body: bytes) -> str:
@@ -189,12 +189,11 @@ async def event(event_id: Name, request: Request) -> Response:
     found = await asyncio.to_thread(store.event, event_id)
     if found is None or not grant.may("admin", found.model):
         raise NotFoundError("no list with this event_id")
-    answer = await asyncio.to_thread(store.answer_of, event_id)
+    answer = await asyncio.to_thread(store.feedback_on, event_id)
     feedback = None
     if answer is not None:
-        kind, body, at = answer
-        clicked = [place + 1 for place in json.loads(body).get("clicked", [])]
-        feedback = {"kind": kind, "clicked": clicked, "at": iso(at)}
+        clicked = [place + 1 for place in json.loads(answer.body).get("clicked", [])]
+        feedback = {"kind": answer.kind, "clicked": clicked, "at": iso(answer.at)}
     view = {
         "event_id": found.id,
         "model": found.model,
@@ -206,7 +205,7 @@ async def event(event_id: Name, request: Request) -> Response:
         "arm": found.arm,
         "learn": found.learn,
         "propensity": found.propensity,
-        "answer": json.loads(found.answer),
+        "answer": json.loads(found.response),
         "feedback": feedback,
     }
     return _json(json.dumps(view))
