@@ -28,9 +28,11 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))  # servers and databases are started as the tests do
+sys.path.insert(
+    0, str(Path(__file__).parents[1] / "tests" / "support")
+)  # servers and databases are started as the tests do
 
-from needs import free_port
+from ports import ReservedPort
 from postgres import Cluster, cluster, find_programs
 from served import Served, make_catalog
 
@@ -75,7 +77,8 @@ def call(port: int, seconds: float, connections: int, **options: object) -> dict
 @contextmanager
 def serving_nothing(answer: str, workers: int) -> Iterator[int]:
     """The port of a service that does nothing."""
-    port = free_port()
+    reserved = ReservedPort()
+    port = reserved.number
     options = ["--loop", "uvloop", "--http", "httptools", "--log-level", "warning", "--no-access-log"]
     place = ["--app-dir", str(HERE), "--port", str(port), "--workers", str(workers)]
     command = [sys.executable, "-m", "uvicorn", "nothing:app", *place, *options]
@@ -91,6 +94,7 @@ def serving_nothing(answer: str, workers: int) -> Iterator[int]:
     finally:
         process.terminate()
         process.wait()
+        reserved.close()
 
 
 @contextmanager

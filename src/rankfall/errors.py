@@ -68,7 +68,9 @@ class ServiceError(RankfallError):
     code
         One word for programs: that of the service (``not_found``, ``conflict``, ...), or ``bad_answer``.
     status
-        HTTP status of the answer; None if there was none.
+        HTTP status of the response; None if there was none.
+    where
+        Which part of the request is wrong, such as ``body.k``; None if that is not known.
 
     >>> error = NotFoundError("no model 'x'; there is: default", code="not_found", status=404)
     >>> error.code, error.status, str(error)
@@ -77,11 +79,14 @@ class ServiceError(RankfallError):
 
     usual: tuple[str, int | None] = ("bad_answer", None)
 
-    def __init__(self, message: str, *, code: str | None = None, status: int | None = None) -> None:
+    def __init__(
+        self, message: str, *, code: str | None = None, status: int | None = None, where: str | None = None
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.code = code or self.usual[0]
         self.status = status or self.usual[1]
+        self.where = where
 
 
 class UnavailableError(ServiceError):

@@ -3,9 +3,7 @@
 import hashlib
 import io
 import os
-import shutil
 import socket
-import subprocess
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -13,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from needs import small_disk
 
 from rankfall.data import find
 from rankfall.data.download import download
@@ -222,18 +221,8 @@ def test_offline(folder: Path) -> None:
 
 @pytest.fixture
 def tiny_disk(tmp_path: Path) -> Iterator[Path]:
-    place = tmp_path / "tiny"
-    place.mkdir()
-    mount = shutil.which("mount")
-    if (
-        mount is None
-        or subprocess.run(
-            [mount, "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], capture_output=True, check=False
-        ).returncode
-    ):
-        pytest.skip("a small file system can be mounted only by root")
-    yield place
-    subprocess.run(["umount", str(place)], check=True)
+    with small_disk(tmp_path / "tiny", megabytes=1) as folder:
+        yield folder
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 import json
 import math
 import random
-import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
 from pathlib import Path
@@ -10,13 +9,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from logged import CATALOG, Watch, batch_state, clicks, drive, running, same, state_of
 
-from rankfall import Catalog, generate, load
+from rankfall import Catalog, load
+from rankfall.click_logs import read_click_log
 from rankfall.errors import FileError, RankfallError
-from rankfall.history.click_log import read_clicks
 from rankfall.history.estimate import off_policy
 from rankfall.history.export import export
 from rankfall.history.exported import Log
@@ -26,9 +23,9 @@ from rankfall.model import Discount, Forgetting, Window
 from rankfall.policies import LINEAR
 from rankfall.service.engine import Engine
 from rankfall.service.items import catalog_of, item_of
-from rankfall.service.schemas import ItemBody
 from rankfall.service.setup import prepare
 from rankfall.stores import open_store
+from rankfall.wire import ItemBody
 
 # Export
 
@@ -206,13 +203,13 @@ def test_forgetting_too(tmp_path: Path, setting: dict[str, float], forgetting: F
 def test_policies_that_count_items_too(
     tmp_path: Path, policy: str, setting: dict[str, int] | None, forgetting: Forgetting | None
 ) -> None:
-    lists = read_clicks(clicks(tmp_path / "clicks.parquet", 300), whole_ids=True)
+    log = read_click_log(clicks(tmp_path / "clicks.parquet", 300))
     with running(str(tmp_path / "data"), policy=policy, forgetting=setting) as engine:
         drive(engine, 30)
         engine.do_now(engine.put_catalog(None, list(CATALOG.ids[:5])))
         drive(engine, 30, seed=1)
         engine.do_now(engine.put_catalog(CATALOG))
-        assert import_clicks(engine, "default", lists).lists == 300
+        assert import_clicks(engine, "default", log).lists == 300
         export(engine.store, tmp_path)
         found = replay(Log(tmp_path), policy, 1.0, forgetting=forgetting)
         assert same(found.states[""].arrays(), state_of(engine))
@@ -333,144 +330,3 @@ def test_an_estimate_of_the_logging_policy_itself_is_the_mean() -> None:
     assert nothing.self_normalised is None
     assert nothing.effective == 0
     assert off_policy([0.5], [1], [True]) is None
-
-
-# Import
-
-
-@given(st.data(), st.sampled_from(sorted(LINEAR)))
-@settings(max_examples=30)
-def test_features_of_many_lists_are_those_of_one(data: st.DataObject, policy: str) -> None:
-    seed = data.draw(st.integers(0, 2**20))
-    catalog = generate(items=12, topics=3, features=2, seed=seed).catalog
-    k = data.draw(st.integers(1, 8))
-    rng = np.random.default_rng(seed)
-    rows = np.array([rng.permutation(12)[:k] for _ in range(4)])
-    made = LINEAR[policy](catalog)
-    for found, given_rows in zip(LINEAR[policy](catalog).features_of(rows), rows.tolist(), strict=True):
-        assert np.array_equal(found, made.rank(k, fixed=dict(enumerate(given_rows))).features)
-
-
-def test_an_import_is_learned_once_and_by_servers_that_run(place: str, tmp_path: Path) -> None:
-    lists = read_clicks(clicks(tmp_path / "clicks.parquet", 2_500), whole_ids=True)
-    with running(place) as server, running(place) as engine:
-        assert state_of(server)["counts"][0] == 0
-        first = import_clicks(engine, "default", lists[:1_700])
-        whole = import_clicks(engine, "default", lists)
-        again = import_clicks(engine, "default", lists)
-        assert (first.lists, whole.lists, whole.known, again.lists, again.known) == (1_700, 800, 1_700, 0, 2_500)
-        end = time.monotonic() + 20
-        while server.position < engine.store.end() and time.monotonic() < end:
-            time.sleep(0.01)
-        export(engine.store, tmp_path)
-        assert same(batch_state(tmp_path), state_of(server))
-        assert same(state_of(engine), state_of(server))
-        policy = LINEAR["CascadeHybrid"](CATALOG)
-        for one in lists.iter_rows(named=True):
-            rows = CATALOG.rows(one["items"]).tolist()
-            policy.update(policy.rank(len(rows), fixed=dict(enumerate(rows))), one["clicked"])
-        assert same(policy.model.arrays(), state_of(server))
-        assert server.model("default").tally.counts["baseline"][0] == 2_500
-    events = pl.read_parquet(tmp_path / "events.parquet")
-    assert set(events["arm"]) == {"baseline"}
-    assert events["scores"].explode().null_count() == 2_500 * 5
-
-
-def test_two_imports_at_a_time(place: str, tmp_path: Path) -> None:
-    lists = read_clicks(clicks(tmp_path / "clicks.parquet", 3_000), whole_ids=True)
-    with running(place) as one, running(place) as other, ThreadPoolExecutor(2) as threads:
-        jobs = [threads.submit(import_clicks, one, "default", lists)]
-        jobs += [threads.submit(import_clicks, other, "default", lists[::-1])]
-        done = [job.result() for job in jobs]
-        assert sum(job.lists for job in done) == sum(job.known for job in done) == 3_000
-        export(one.store, tmp_path)
-        one.fold()
-        assert same(batch_state(tmp_path), state_of(one))
-
-
-def test_lists_with_unknown_items_are_left_out_and_named(tmp_path: Path) -> None:
-    path = clicks(tmp_path / "clicks.csv", 10)
-    text = path.read_text().splitlines()
-    text[8] = text[8].replace(f",{text[8].split(',')[2]},", ",987654,")
-    path.write_text("\n".join(text) + "\n")
-    with running(str(tmp_path / "data")) as engine:
-        done = import_clicks(engine, "default", read_clicks(path, whole_ids=True))
-    assert (done.lists, done.left_out) == (9, [("1", 987654)])
-
-
-def test_users_segments_and_times_are_taken_over(tmp_path: Path) -> None:
-    users, times = np.repeat(["b", "a"], 5), np.repeat([1_800_000_000, 1_700_000_000], 5)
-    path = clicks(tmp_path / "clicks.parquet", 2, user=users, time=times, segment=users)
-    lists = read_clicks(path, whole_ids=True)
-    assert lists["list"].to_list() == ["1", "0"]  # by time
-    with running(str(tmp_path / "data"), scope="user") as engine:
-        import_clicks(engine, "default", lists)
-        export(engine.store, tmp_path)
-        assert same(batch_state(tmp_path, key="a"), state_of(engine, key="a"))
-        assert state_of(engine, key="a")["counts"][0] == 1
-        with pytest.raises(
-            RankfallError, match=r"one state for each user, and list '0' has none.*Nothing was imported"
-        ):
-            import_clicks(engine, "default", read_clicks(clicks(tmp_path / "c.parquet", 2), whole_ids=True))
-    events = pl.read_parquet(tmp_path / "events.parquet").sort("created")
-    assert events["user"].to_list() == events["segment"].to_list() == ["a", "b"]
-    assert events["created"].dt.epoch("s").to_list() == [1_700_000_000, 1_800_000_000]
-
-
-GOOD = {"list": ["a", "a"], "position": [1, 2], "item": [1, 2], "click": [0, 1]}
-
-
-@pytest.mark.parametrize(
-    ("columns", "said"),
-    [
-        ({"item": None}, "has no column 'item'; needed are list, position, item, click"),
-        ({"position": [1, 1]}, "list 'a' has a position twice (positions 1, 1)"),
-        ({"position": [1, 3]}, "list 'a' has a gap"),
-        ({"position": [0, 1]}, "list 'a' has a gap"),
-        ({"item": [2, 2]}, "list 'a' has an item twice"),
-        ({"item": ["x", "y"]}, "column 'item' is String; expected whole numbers"),
-        ({"position": [1.0, 2.0]}, "column 'position' is Float64; expected whole numbers"),
-        ({"click": [0, 2]}, "click is 2 in row 2; expected 0 or 1"),
-        ({"click": [0, None]}, "column 'click' is empty in row 2"),
-        ({"list": [1.5, 1.5]}, "column 'list' is Float64; expected text or whole numbers"),
-        ({"user": ["u", "v"]}, "list 'a' has more than one user"),
-        ({"user": ["\n", "\n"]}, "user '\\n' must have 1 to 200 printable characters"),
-        ({"time": ["noon", "noon"]}, "time is 'noon' in row 1; expected a time such as"),
-        ({"time": [-1, -1]}, "time is -1 in row 1"),
-    ],
-)
-def test_what_is_wrong_with_a_click_log_is_said(tmp_path: Path, columns: dict[str, object], said: str) -> None:
-    frame = pl.DataFrame({name: values for name, values in (GOOD | columns).items() if values is not None})
-    frame.write_parquet(tmp_path / "clicks.parquet")
-    with pytest.raises(FileError) as caught:
-        read_clicks(tmp_path / "clicks.parquet", whole_ids=True)
-    assert said in str(caught.value)
-
-
-@pytest.mark.parametrize("moment", ["2026-01-31T12:00:00Z", "2026-01-31 12:00:00", "1769860800", "1769860800.0"])
-def test_times_in_text_are_read(tmp_path: Path, moment: str) -> None:
-    path = tmp_path / "clicks.csv"
-    path.write_text(f"list,position,item,click,time\n7,1,007,true,{moment}\n7,2,x,0,{moment}\n")
-    (one,) = read_clicks(path, whole_ids=False).iter_rows(named=True)
-    assert one["items"] == ["007", "x"]
-    assert one["clicked"] == [0]
-    assert one["time"] == 1769860800.0
-
-
-def test_times_in_a_zone_are_moments(tmp_path: Path) -> None:
-    noon = pl.Series("time", ["2026-01-31T12:00:00Z"] * 2).str.to_datetime(time_zone="UTC")
-    for times in (
-        noon.dt.convert_time_zone("Asia/Tokyo"),
-        noon.dt.replace_time_zone(None),
-        noon.cast(pl.Datetime("ms")),
-    ):
-        pl.DataFrame({**GOOD, "time": times}).write_parquet(tmp_path / "clicks.parquet")
-        assert read_clicks(tmp_path / "clicks.parquet", whole_ids=True)["time"].to_list() == [1769860800.0]
-
-
-def test_no_click_log_at_all(tmp_path: Path) -> None:
-    for name, text, said in (("a.csv", None, "does not exist"), ("b.parquet", "x", "not a readable Parquet file")):
-        if text:
-            (tmp_path / name).write_text(text)
-        with pytest.raises(FileError, match=said):
-            read_clicks(tmp_path / name, whole_ids=True)

@@ -20,9 +20,9 @@ from rankfall.service import setup
 from rankfall.service.engine import Do, Engine, Load
 from rankfall.service.feedback import Feed
 from rankfall.service.ranking import in_control
-from rankfall.service.schemas import Feedback
 from rankfall.service.writer import Job
 from rankfall.stores import Event, Transaction, open_store
+from rankfall.wire import FeedbackRequest
 
 
 @pytest.fixture
@@ -119,11 +119,11 @@ def test_feedback_in_many_forms(engine: Quiet) -> None:
 
 
 def test_feedback_of_a_model_one_may_not_know_of_is_unknown(engine: Quiet) -> None:
-    from rankfall.service.schemas import Feedback
+    from rankfall.wire import FeedbackRequest
 
     make_model(engine)
     event = engine.rank_now()
-    given = [Feedback(event_id=event.id, clicked=1)]
+    given = [FeedbackRequest(event_id=event.id, clicked=1)]
     (fed,) = engine.runner.run(engine.feed(given, lambda model: model != "default"))
     assert fed.result == "unknown"
     assert answer(engine, event, 1) == "accepted"
@@ -297,9 +297,9 @@ def test_propensities_sum_to_one(engine: Quiet, pins: list[dict[str, Any]]) -> N
 
 
 def _ask(**words: Any) -> Any:
-    from rankfall.service.schemas import Ask
+    from rankfall.wire import RankRequest
 
-    return Ask(**words)
+    return RankRequest(**words)
 
 
 def test_long_lists_drawn_at_random_are_the_policys(place: str) -> None:
@@ -459,7 +459,7 @@ def test_answers_and_forgetting_do_not_wait_for_each_other(postgres_url: str, cl
         second.run(second.fold)
         event = first.rank_now("own", user="anna")
         waiting = [first._keeper.ask(Do(lambda _: batched.wait(5)))]  # what is asked meanwhile comes in one batch
-        waiting.append(first._keeper.ask(Feed([Feedback(event_id=event.id, clicked=1)], lambda _: True)))
+        waiting.append(first._keeper.ask(Feed([FeedbackRequest(event_id=event.id, clicked=1)], lambda _: True)))
         waiting.append(first._keeper.ask(Do(decide)))
         batched.set()
         waiting.append(second._keeper.ask(Do(forget)))
@@ -499,17 +499,17 @@ def test_the_last_item_stays(engine: Quiet) -> None:
 
 
 def test_models_are_made_once(engine: Quiet) -> None:
-    from rankfall.service.schemas import Settings
+    from rankfall.wire import ModelSettings
 
-    assert engine.write(engine.create("m", Settings(k=3)))
-    assert not engine.write(engine.create("m", Settings(k=3)))
+    assert engine.write(engine.create("m", ModelSettings(k=3)))
+    assert not engine.write(engine.create("m", ModelSettings(k=3)))
     with pytest.raises(ConflictError, match="with other settings"):
-        engine.write(engine.create("m", Settings(k=4)))
+        engine.write(engine.create("m", ModelSettings(k=4)))
 
     def twice(tx: Any) -> bool:
-        engine.create("at once", Settings(k=3))(tx)
-        assert not engine.create("at once", Settings(k=3))(tx)
-        return engine.create("at once", Settings(k=4))(tx)
+        engine.create("at once", ModelSettings(k=3))(tx)
+        assert not engine.create("at once", ModelSettings(k=3))(tx)
+        return engine.create("at once", ModelSettings(k=4))(tx)
 
     with pytest.raises(ConflictError, match="with other settings"):
         engine.write(twice)

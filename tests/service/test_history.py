@@ -6,6 +6,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from engines import WAIT, FakeClock, Learned, Quiet, arrays, batch, make_model, open_engine, patch, small_catalog
@@ -14,8 +15,8 @@ from hypothesis import strategies as st
 
 from rankfall.errors import ConflictError, NotFoundError
 from rankfall.service.model import changed
-from rankfall.service.schemas import ItemPatch
 from rankfall.stores import Event
+from rankfall.wire import ItemPatch
 
 USERS = ["anna", "ben", "cleo", "dora"]
 MODELS: dict[str, dict[str, Any]] = {
@@ -135,7 +136,7 @@ class History:
 
     def patch(self, n: int, value: float) -> None:
         if f"i{n}" in self.engine.catalog:  # type: ignore[operator]
-            change = ItemPatch(coverage={"x": value}).model_dump(exclude_none=True)
+            change = msgspec.to_builtins(ItemPatch(coverage={"x": value}))
             self.engine.write(self.engine.patch_item(f"i{n}", change))
 
     def delete(self, n: int) -> None:

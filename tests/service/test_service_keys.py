@@ -184,7 +184,10 @@ def test_what_serve_refuses(tmp_path: Path, small_catalog: Path, keys_file: Path
             (["--keys", str(bad_keys)], "sha256 must be"),
             (["--store", "mysql://me:s3cr3t@db"], "no store at mysql://db"),
             (["--store", "postgresql://me:s3cr3t@127.0.0.1:1/db"], "cannot reach PostgreSQL"),
-            (["--catalog", str(small_catalog), "--forgetting", "window=200000"], "less than or equal to 100000"),
+            (
+                ["--catalog", str(small_catalog), "--forgetting", "window=200000"],
+                "expected `int` <= 100000, got 200000",
+            ),
             (["--catalog", str(small_catalog), "--policy", "CascadeDUCB"], "needs forgetting with a discount"),
             (["--catalog", str(small_catalog), "--port", str(taken.getsockname()[1])], "cannot listen"),
         ]:

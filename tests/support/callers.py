@@ -1,6 +1,6 @@
 """Callers that rank and give feedback, write down what was acknowledged, and later hold the server to it.
 
-A caller forgets nothing: what got no answer, or a 503, is sent again as it was, at once or much later, until it is
+A caller forgets nothing: what got no response, or a 503, is sent again as it was, at once or much later, until it is
 acknowledged. So when the callers are done, what the server must have is known exactly, however often it, its disk or
 its database went away.
 """
@@ -11,16 +11,16 @@ import threading
 import time
 import uuid
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import httpx
 import numpy as np
-from served import PATIENCE, Served
+from served import Served
 from specification import gain
+from waiting import PATIENCE
 
 import rankfall
 
@@ -57,13 +57,31 @@ class Callers:
     def __init__(self, *urls: str, threads: int = 4, seed: int = 0, baselines: bool = False) -> None:
         self.urls, self.threads, self.seed, self.baselines = urls, threads, seed, baselines
         self.shown: list[Shown] = []
-        self.seen: Counter[str] = Counter()  # what happened on the way: "cut", "503", "fallback"
+        self.seen: Counter[str] = Counter()  # how often each of these happened: "shown", "cut", "503", "fallback"
         self.problems: list[str] = []
         self._done = threading.Event()
+        self._news = threading.Condition()
+
+    def wait_for(self, *events: str, times: int = 1) -> None:
+        """Wait until each of these events has happened so many times more."""
+        with self._news:
+            wanted = {event: self.seen[event] + times for event in events}
+
+            def enough() -> bool:
+                return bool(self.problems) or all(self.seen[event] >= n for event, n in wanted.items())
+
+            came = self._news.wait_for(enough, PATIENCE)
+        assert not self.problems, self.problems[:3]
+        assert came, f"wanted {wanted}, and there were only {dict(self.seen)}"
+
+    def _happened(self, event: str) -> None:
+        with self._news:
+            self.seen[event] += 1
+            self._news.notify_all()
 
     @contextmanager
     def calling(self) -> Iterator[None]:
-        """Call while the block runs. Leave it with everything up, so that callers can finish what they are at."""
+        """Call while the block runs. Leave it with everything up, so that callers can finish what they began."""
         self._done.clear()
         threads = [threading.Thread(target=self._work, args=(n,), daemon=True) for n in range(self.threads)]
         for thread in threads:
@@ -95,7 +113,9 @@ class Callers:
                 else:
                     time.sleep(0.05)
         except Exception as problem:
-            self.problems.append(f"{type(problem).__name__}: {problem}")
+            with self._news:
+                self.problems.append(f"{type(problem).__name__}: {problem}")
+                self._news.notify_all()
         finally:
             for client in clients:
                 client.close()
@@ -114,6 +134,7 @@ class Callers:
                 return False
             one.answer = answer.content
             self.shown.append(one)
+            self._happened("shown")
         while len(one.results) < one.times:
             answer = self._post(client, "/v1/feedback", {"event_id": one.event_id, "clicked": one.clicked})
             if answer is None:
@@ -129,17 +150,17 @@ class Callers:
         except httpx.TimeoutException as problem:
             raise AssertionError(f"POST {path} hangs") from problem
         except httpx.TransportError:
-            self.seen["cut"] += 1
+            self._happened("cut")
             return None
         if answer.status_code == 503:
             assert answer.headers["retry-after"] == "1", answer.headers
-            self.seen["503"] += 1
+            self._happened("503")
             return None
         assert answer.status_code == 200, f"POST {path}: {answer.status_code} {answer.text}"
         if answer.json().get("arm") == "fallback":
             assert answer.json()["event_id"] is None, answer.text
             assert [item["id"] for item in answer.json()["items"]] == body["baseline"], answer.text
-            self.seen["fallback"] += 1
+            self._happened("fallback")
             return None
         return answer
 
@@ -196,21 +217,3 @@ def learned_apart(catalog: rankfall.Catalog, shown: Sequence[Shown]) -> np.ndarr
             gram += phi.T @ phi
             moment += phi[-1] if one.clicked is not None else 0.0
     return np.linalg.solve(gram, moment)
-
-
-def learned_from_export(folder: Path) -> np.ndarray:
-    """The same from `rankfall export --out folder`: events.parquet has the features each list was shown with.
-
-    TO FILL IN when the format of the export is fixed: read the features of the items looked at and the clicks, sum
-    phi phi' and the clicked phi as above, solve, and compare in `check`.
-    """
-    raise NotImplementedError(folder)
-
-
-def wait_until(holds: Callable[[], bool]) -> float:
-    """Seconds until it holds; a minute is taken for never."""
-    start = time.monotonic()
-    while not holds():
-        assert time.monotonic() < start + PATIENCE, "this does not come to hold"
-        time.sleep(0.01)
-    return time.monotonic() - start

@@ -15,9 +15,9 @@ from rankfall.service.engine import Engine
 from rankfall.service.feedback import Fed
 from rankfall.service.items import catalog_of
 from rankfall.service.model import Held
-from rankfall.service.schemas import Ask, Feedback, ItemBody, Settings
 from rankfall.service.setup import _seed
 from rankfall.stores import Event, Transaction, open_store
+from rankfall.wire import FeedbackRequest, ItemBody, ModelSettings, RankRequest, convert
 
 T = TypeVar("T")
 START = 1_800_000_000.0
@@ -55,11 +55,11 @@ class Quiet(Engine):
         self._keeper._jobs.put(None)
         return future.result(60)
 
-    def rank_now(self, model: str = "default", **ask: Any) -> Event:
-        return self.runner.run(self.rank(self.model(model), Ask(**ask)))
+    def rank_now(self, model: str = "default", **request: Any) -> Event:
+        return self.runner.run(self.rank(self.model(model), RankRequest(**request)))
 
     def feed_now(self, *feedback: tuple[str, Any]) -> list[Fed]:
-        given = [Feedback(event_id=event, clicked=clicked) for event, clicked in feedback]
+        given = [convert(FeedbackRequest, {"event_id": event, "clicked": clicked}) for event, clicked in feedback]
         return self.runner.run(self.feed(given))
 
     def state_now(self, model: str = "default", key: str = "") -> Held:
@@ -106,7 +106,7 @@ def open_engine(place: str | Path, clock: FakeClock | None = None, **options: An
 
 
 def make_model(engine: Quiet, name: str = "default", **settings: Any) -> None:
-    assert engine.write(engine.create(name, Settings(**{"k": 3, **settings})))
+    assert engine.write(engine.create(name, convert(ModelSettings, {"k": 3, **settings})))
 
 
 def patch(engine: Quiet, name: str = "default", **changes: Any) -> None:

@@ -14,9 +14,9 @@ import polars as pl
 from rankfall import Catalog, generate
 from rankfall.model import Forgetting, Ridge
 from rankfall.service.engine import Engine
-from rankfall.service.schemas import Ask, Feedback
 from rankfall.service.setup import prepare
 from rankfall.stores import open_store
+from rankfall.wire import FeedbackRequest, RankRequest
 
 CATALOG: Catalog = generate(items=30, topics=4, features=3, seed=1).catalog
 
@@ -40,7 +40,7 @@ def running(place: str, clock: Watch | None = None, **settings: Any) -> Iterator
         engine.close()
 
 
-def drive(engine: Engine, lists: int, seed: int = 0, model: str = "default", **ask: Any) -> list[str]:
+def drive(engine: Engine, lists: int, seed: int = 0, model: str = "default", **request: Any) -> list[str]:
     """Ask for lists and answer some of them, out of order; ids of the events."""
     rng = np.random.default_rng(seed)
 
@@ -48,7 +48,9 @@ def drive(engine: Engine, lists: int, seed: int = 0, model: str = "default", **a
         made, waiting = [], []
         for i in range(lists):
             user = f"u{rng.integers(4)}"
-            event = await engine.rank(engine.model(model), Ask(**{"user": user, "segment": "s", "k": 4, **ask}))
+            event = await engine.rank(
+                engine.model(model), RankRequest(**{"user": user, "segment": "s", "k": 4, **request})
+            )
             made.append(event.id)
             waiting.append(event.id)
             if rng.random() < 0.4 or i == lists - 1:
@@ -56,7 +58,7 @@ def drive(engine: Engine, lists: int, seed: int = 0, model: str = "default", **a
                 answered, waiting = waiting[:-1], waiting[-1:]
                 clicks = [[int(c) + 1 for c in rng.permutation(2)[: rng.integers(3)]] or None for _ in answered]
                 pairs = zip(answered, clicks, strict=True)
-                fed = await engine.feed([Feedback(event_id=e, clicked=c) for e, c in pairs])
+                fed = await engine.feed([FeedbackRequest(event_id=e, clicked=c) for e, c in pairs])
                 assert {one.result for one in fed} <= {"accepted"}
         return made
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL cluster of the tests' own: real, durable, alone on a free port, and gone when they are done."""
+"""A PostgreSQL cluster of the tests' own: real, durable, on a port of its own, and gone when they are done."""
 
 import os
 import shutil
@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, LiteralString
 
 import psycopg
-from needs import free_port
+from ports import ReservedPort
 from psycopg import sql
+from waiting import START_PATIENCE, wait_until
 
 OWNER = "postgres"  # PostgreSQL refuses to run as root: then it runs as this user, which its packages make
 
@@ -35,7 +36,8 @@ class Cluster:
         self.folder = Path(tempfile.mkdtemp(prefix="rankfall-pg-"))
         self.data = self.folder / "data"
         self.log = self.folder / "log"
-        self.port = free_port()
+        self._reserved = ReservedPort()
+        self.port = self._reserved.number
         self._names = (f"test_{n}" for n in count(1))
         if os.geteuid() == 0:
             shutil.chown(self.folder, OWNER)
@@ -45,10 +47,10 @@ class Cluster:
             file.write(SETTINGS.format(folder=self.folder, port=self.port))
 
     def start(self) -> None:
-        self._run("pg_ctl", "start", "--wait", "--silent", "--pgdata", str(self.data), "--log", str(self.log))
+        self._control("start", "--log", str(self.log))
 
     def stop(self, mode: str = "fast") -> None:
-        self._run("pg_ctl", "stop", "--wait", "--silent", "--pgdata", str(self.data), "--mode", mode)
+        self._control("stop", "--mode", mode)
 
     @property
     def running(self) -> bool:
@@ -60,6 +62,7 @@ class Cluster:
                 self.stop("immediate")
         finally:
             shutil.rmtree(self.folder)
+            self._reserved.close()
 
     def url(self, database: str = OWNER) -> str:
         return f"postgresql://{OWNER}@127.0.0.1:{self.port}/{database}"
@@ -75,14 +78,28 @@ class Cluster:
         self.ask(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
 
     def cut(self, url: str) -> int:
-        """End every connection to a database; how many there were."""
+        """End every connection to a database, and return how many there were, once they are gone."""
         name = url.rpartition("/")[2]
-        return len(self.ask("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", name))
+        gone = self.ask("SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", name)
+        pids = [pid for pid, _ in gone]
+        wait_until(lambda: not self.ask("SELECT pid FROM pg_stat_activity WHERE pid = ANY(%s)", pids))
+        return len(pids)
+
+    def wait_for_blocked(self, url: str, connections: int = 1) -> None:
+        """Wait until so many connections to a database wait for a lock that another one holds."""
+        name = url.rpartition("/")[2]
+        blocked = "SELECT pid FROM pg_stat_activity WHERE datname = %s AND wait_event_type = 'Lock'"
+        wait_until(lambda: len(self.ask(blocked, name)) >= connections)
 
     def ask(self, query: LiteralString | sql.Composed, *values: object) -> list[tuple[Any, ...]]:
         with psycopg.connect(self.url(), autocommit=True) as connection:
             cursor = connection.execute(query, values)
             return cursor.fetchall() if cursor.description else []
+
+    def _control(self, what: str, *options: str) -> None:
+        """Run pg_ctl and wait until it is done."""
+        patience = ("--wait", "--timeout", f"{START_PATIENCE:.0f}")
+        self._run("pg_ctl", what, *patience, "--silent", "--pgdata", str(self.data), *options)
 
     def _run(self, program: str, *arguments: str) -> None:
         user = ["runuser", "-u", OWNER, "--"] if os.geteuid() == 0 else []

@@ -2,9 +2,10 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
-import time
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -12,17 +13,12 @@ from types import TracebackType
 from typing import Any, Self
 
 import httpx
-from needs import free_port
+from ports import ReservedPort
+from waiting import PATIENCE, START_PATIENCE, wait_until
 
 import rankfall
 
 COMMAND = [sys.executable, "-m", "rankfall", "serve"]
-PATIENCE = 60.0
-"""Seconds after which waiting counts as hanging; nothing that works comes near."""
-START_PATIENCE = 300.0
-"""The same for the start of a server, which may have to compile first."""
-
-
 JSON = {"Content-Type": "application/json"}
 NDJSON = {"Content-Type": "application/x-ndjson"}
 PARQUET = {"Content-Type": "application/vnd.apache.parquet"}
@@ -33,11 +29,12 @@ RANK, FEED, PATCH = "/v1/models/default/rank", "/v1/feedback", "/v1/models/defau
 class Served:
     """`rankfall serve` on a port of its own, which it keeps when started again.
 
-    What it stores is in the folder `data` or the database `store`; what it says is in `log`.
+    Its store is the folder `data` or the database `store`; its output goes to the file `log`.
     """
 
     def __init__(self, *, log: Path, data: Path | None = None, store: str | None = None, catalog: Path, **options: Any):
-        self.port = free_port()
+        self._reserved = ReservedPort()
+        self.port = self._reserved.number
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = log
         self._catalog = catalog
@@ -67,19 +64,30 @@ class Served:
             )
 
     def wait_ready(self) -> None:
-        end = time.monotonic() + START_PATIENCE
-        while True:
-            if not self.alive:
-                raise RuntimeError(f"the server is gone; it said:\n{self.said()}")
-            try:
-                if self.client.get("/health/ready").status_code == 200:
-                    return
-            except httpx.TransportError:
-                pass
-            if time.monotonic() > end:
-                self.kill()
-                raise RuntimeError(f"the server does not get ready; it said:\n{self.said()}")
-            time.sleep(0.02)
+        """Wait until it answers that it is ready."""
+        self._wait_for(lambda: self.client.get("/health/ready").status_code == 200, "did not get ready")
+
+    def wait_listening(self) -> None:
+        """Wait until it accepts connections; it may not be ready by then."""
+
+        def accepts() -> bool:
+            with socket.socket() as caller:
+                return caller.connect_ex(("127.0.0.1", self.port)) == 0
+
+        self._wait_for(accepts, "did not listen")
+
+    def _wait_for(self, holds: Callable[[], bool], otherwise: str) -> None:
+        def over() -> bool:
+            assert self.alive, f"the server is gone; its output:\n{self.said()}"
+            with suppress(httpx.TransportError):
+                return holds()
+            return False
+
+        try:
+            wait_until(over, START_PATIENCE)
+        except AssertionError as problem:
+            self.kill()
+            raise AssertionError(f"the server {otherwise}: {problem}; its output:\n{self.said()}") from None
 
     @property
     def alive(self) -> bool:
@@ -114,10 +122,8 @@ class Served:
         return self.get(f"/v1/events/{event_id}")
 
     def get(self, path: str, **query: str) -> dict[str, Any]:
-        """What GET answers; a server that is just recovering is asked again."""
-        end = time.monotonic() + PATIENCE
-        while (answer := self.client.get(path, params=query)).status_code == 503 and time.monotonic() < end:
-            time.sleep(0.05)
+        """Return the response to GET; a server that is just recovering is asked again."""
+        answer = wait_until(lambda: got if (got := self.client.get(path, params=query)).status_code != 503 else None)
         assert answer.status_code == 200, f"GET {path}: {answer.status_code} {answer.text}\n{self.said()}"
         return dict(answer.json())
 
@@ -127,11 +133,12 @@ class Served:
         return dict(answer.json())
 
     def settled(self, learned: int, name: str = "default") -> dict[str, Any]:
-        """The model once it has learned from this many lists, or when it is clear that it never will."""
-        end = time.monotonic() + PATIENCE
-        while (model := self.model(name))["learned"] != learned and time.monotonic() < end:
-            time.sleep(0.05)
-        return model
+        """Wait until a model has learned from this many lists, and return the model."""
+        try:
+            return wait_until(lambda: model if (model := self.model(name))["learned"] == learned else {})
+        except AssertionError:
+            found = self.model(name)["learned"]
+            raise AssertionError(f"{name} learned from {found} lists, not {learned}\n{self.said()}") from None
 
     def __enter__(self) -> Self:
         return self.start()
@@ -141,6 +148,7 @@ class Served:
     ) -> None:
         self.client.close()
         self.kill()
+        self._reserved.close()
 
 
 def make_catalog(path: Path, items: int = 200, topics: int = 6, features: int = 4, seed: int = 1) -> Path:
@@ -160,4 +168,4 @@ def problem(answer: httpx.Response, status: int, code: str) -> str:
 
 def serve(*options: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "rankfall", "serve", *options]
-    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
+    return subprocess.run(command, capture_output=True, text=True, timeout=START_PATIENCE, stdin=subprocess.DEVNULL)

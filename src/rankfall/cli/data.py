@@ -9,26 +9,13 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
 
+from rankfall.cli.column_names import column_option
 from rankfall.data import KNOWN, Known, Ratings, find, known, tables
 from rankfall.data.download import download
 from rankfall.data.preparation import prepare
 from rankfall.errors import FileError
 
 _COLUMNS = ("user", "item", "rating", "title", "topics")
-
-
-class _Columns(click.ParamType[tuple[str, str]]):
-    """``user=customer_id``: what stands in which column."""
-
-    name = "what=column"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        if isinstance(value, tuple):
-            return value[0], value[1]
-        what, _, column = str(value).partition("=")
-        if what not in _COLUMNS or not column:
-            self.fail(f"{value!r} is not of the form what=column, with what one of {', '.join(_COLUMNS)}", param, ctx)
-        return what, column
 
 
 @click.group(name="data", help="See, get and prepare data sets.")
@@ -98,13 +85,7 @@ def get(name: str) -> None:
     type=click.Path(path_type=Path),
     help="Your items, as .csv, .tsv or .parquet; NAME_OR_PATH is then your ratings.",
 )
-@click.option(
-    "--column",
-    "columns",
-    type=_Columns(),
-    multiple=True,
-    help=f"With --items-table: which column holds what ({', '.join(_COLUMNS)}). May be repeated.",
-)
+@column_option(_COLUMNS, f"With --items-table: which column holds what ({', '.join(_COLUMNS)}). May be repeated.")
 def prepare_(
     name_or_path: str,
     out: Path,

@@ -23,7 +23,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from rankfall.cli.parts import Rate
+from rankfall.cli.progress import StepRate
 from rankfall.experiments import Folder, Forecast, Plan, Status, Study, carry_out, forecast, paper_study, plan
 from rankfall.experiments.report import write_report
 from rankfall.experiments.simulation import cores
@@ -131,7 +131,7 @@ def _progress() -> Iterator[Callable[[Status], None]]:
         TextColumn("{task.fields[cells]}"),
         BarColumn(20),
         TextColumn("{task.percentage:.0f}%"),
-        Rate(),
+        StepRate(),
         TimeElapsedColumn(),
         TextColumn("left:"),
         TimeRemainingColumn(),

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import click
 
-from rankfall.cli.places import place_options, progress, store_at
+from rankfall.cli.progress import progress_bar
+from rankfall.cli.store_options import open_store_at, store_options
 
 
 @click.command(name="export")
-@place_options
+@store_options
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder for the files.")
 @click.option("--model", help="Only this model.  [default: all]")
 def command(data: Path | None, store: str | None, out: Path, model: str | None) -> None:
@@ -21,7 +22,7 @@ def command(data: Path | None, store: str | None, out: Path, model: str | None) 
     """
     from rankfall.history.export import CATALOG, DECISIONS, EVENTS, export
 
-    with closing(store_at(data, store)) as opened, progress("exporting", None) as step:
+    with closing(open_store_at(data, store)) as opened, progress_bar("exporting", None) as step:
         done = export(opened, out, model, step)
     click.echo(f"{out / EVENTS}: {done.lists:,} lists, {done.with_feedback:,} with feedback")
     click.echo(f"{out / DECISIONS}: {done.decisions:,} decisions")

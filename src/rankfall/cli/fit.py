@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rankfall.cli.column_names import click_log_options
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="fit")
-@click.argument("clicks", metavar="CLICKS.parquet", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("clicks", metavar="CLICKS", type=click.Path(path_type=Path))
 @click.option(
     "--model",
     required=True,
@@ -28,19 +30,36 @@ if TYPE_CHECKING:
     show_default=True,
     help="Share of lists to judge it by; 0 for none.",
 )
-@click.option("--prior", type=click.FloatRange(0), default=0.0, show_default=True, help="Views of the mean, per item.")
+@click.option(
+    "--prior",
+    type=click.FloatRange(0),
+    default=0.0,
+    show_default=True,
+    help="Views added to each item, clicked as often as the average item: steadies items that were seldom shown.",
+)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Which lists are held out.")
+@click_log_options
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the model to this Parquet file.")
-def command(clicks: Path, model: str, held_out: float, prior: float, seed: int, out: Path | None) -> None:
-    """Fit a click model to a log, and say how well it foresees lists that it was not fitted on.
+def command(
+    clicks: Path,
+    model: str,
+    held_out: float,
+    prior: float,
+    seed: int,
+    columns: tuple[tuple[str, str], ...],
+    log_model: str | None,
+    out: Path | None,
+) -> None:
+    """Fit a click model to a click log, and say how well it predicts clicks on lists it was not fitted on.
 
-    The log has columns list, position (1 for the top), item and click (0 or 1), one row for each item shown.
+    CLICKS is a CSV or Parquet file, or a folder of Parquet files, with one row for each item shown and columns list,
+    position (1 for the top), item and click (0 or 1); or a folder that rankfall export wrote.
     """
     from rich.console import Console
 
     from rankfall.users.fitting import FITS, read_log
 
-    log = read_log(clicks)
+    log = read_log(clicks, columns=dict(columns), model=log_model)
     train, test = log.split(held_out, seed) if held_out else (log, None)
     fitted = FITS[model](train, prior=prior)  # type: ignore[index]
     _say(Console(), fitted, None if test is None else fitted.perplexity(test), 0 if test is None else test.lists)

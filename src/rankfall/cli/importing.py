@@ -7,32 +7,47 @@ from pathlib import Path
 
 import click
 
-from rankfall.cli.places import engine_at, place_options, progress
+from rankfall.cli.column_names import click_log_options
+from rankfall.cli.progress import progress_bar
+from rankfall.cli.store_options import open_engine_at, store_options
 
 
 @click.command(name="import")
 @click.argument("clicks", type=click.Path(path_type=Path))
-@place_options
+@store_options
 @click.option("--model", default="default", show_default=True, help="The model to teach.")
-def command(clicks: Path, data: Path | None, store: str | None, model: str) -> None:
-    """Teach a model from a click log: CLICKS is a Parquet or CSV file with a row for each item shown.
+@click_log_options
+def command(
+    clicks: Path,
+    data: Path | None,
+    store: str | None,
+    model: str,
+    columns: tuple[tuple[str, str], ...],
+    log_model: str | None,
+) -> None:
+    """Teach a model from a click log.
 
-    Columns: list (name of the list), position (1 is the top), item, click (0 or 1); if there are any, user, segment and
-    time. The whole file is checked before anything is imported. Importing it again changes nothing; after a crash the
-    same command goes on. Servers may run meanwhile, and learn by themselves.
+    CLICKS is a CSV or Parquet file, or a folder of Parquet files, with one row for each item shown and columns list
+    (name of the list), position (1 for the top), item and click (0 or 1), and, if there are any, user, segment, time
+    and propensity; or a folder that rankfall export wrote. All of it is checked before anything is imported. Importing
+    it again changes nothing; after a crash the same command continues. Servers may run meanwhile, and learn from it.
     """
-    from rankfall.errors import RankfallError
-    from rankfall.history.click_log import read_clicks
+    from rankfall.click_logs import read_click_log
+    from rankfall.errors import FileError, RankfallError
     from rankfall.history.importing import import_clicks
     from rankfall.service.items import whole_ids
 
-    with closing(engine_at(data, store)) as engine:
+    with closing(open_engine_at(data, store)) as engine:
         if engine.catalog is None:
             raise RankfallError("the store has no catalog yet; start rankfall serve with --catalog FILE once")
         engine.model(model)
-        lists = read_clicks(clicks, whole_ids=whole_ids(engine.catalog))
-        with progress("importing", lists.height) as step:
-            done = import_clicks(engine, model, lists, step)
+        try:
+            whole = whole_ids(engine.catalog)
+            log = read_click_log(clicks, columns=dict(columns), model=log_model, whole_ids=whole)
+        except FileError as problem:
+            raise FileError(f"{problem}. Nothing was imported") from problem
+        with progress_bar("importing", log.lists) as step:
+            done = import_clicks(engine, model, log, step)
     click.echo(f"{done.lists:,} lists imported into {model!r}, {done.clicked:,} of them clicked.")
     if done.known:
         click.echo(f"{done.known:,} lists were there already.")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
-from rankfall.cli.parts import Forget
-from rankfall.cli.places import progress
+from rankfall.cli.option_types import ForgettingType
+from rankfall.cli.progress import progress_bar
 from rankfall.policies import SERVED
 from rankfall.policies.linear import Feedback
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rankfall.history.replay import Replay
     from rankfall.model import Discount, Window
-    from rankfall.service.schemas import Scope
+    from rankfall.wire import Scope
 
 
 @click.command(name="replay")
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     type=click.Choice(["global", "segment", "user"]),
     help="One state for all, or for each.  [default: as the log has it]",
 )
-@click.option("--forgetting", type=Forget(), help="discount=0.999, or window=1000 (lists).  [default: never]")
+@click.option("--forgetting", type=ForgettingType(), help="discount=0.999, or window=1000 (lists).  [default: never]")
 @click.option(
     "--feedback",
     type=click.Choice(get_args(Feedback)),
@@ -62,7 +62,7 @@ def command(
     from rankfall.history.replay import replay
 
     log = Log(folder, model)
-    with progress("replaying", log.height) as step:
+    with progress_bar("replaying", log.height) as step:
         result = replay(
             log,
             policy,

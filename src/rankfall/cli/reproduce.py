@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from rankfall.cli.experiment import conduct, run_options
-from rankfall.cli.parts import Names
+from rankfall.cli.option_types import PolicyNames
 from rankfall.experiments import SCALES, STUDIES, Preparation, paper_study
 from rankfall.policies import PAPER
 
@@ -21,7 +21,7 @@ from rankfall.policies import PAPER
 @click.option("--steps", type=click.IntRange(1), help="Lists shown in each run.  [default: as the scale says]")
 @click.option(
     "--policies",
-    type=Names(),
+    type=PolicyNames(),
     default=",".join(PAPER),
     help="Names, with commas between.  [default: those of the paper]",
 )

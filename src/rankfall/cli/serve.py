@@ -13,7 +13,7 @@ from typing import get_args
 import click
 
 from rankfall.catalog import Catalog
-from rankfall.cli.parts import Forget
+from rankfall.cli.option_types import ForgettingType
 from rankfall.errors import RankfallError
 from rankfall.model import Discount, Window
 from rankfall.policies import SERVED
@@ -51,7 +51,7 @@ from rankfall.policies.linear import Feedback
     type=click.Choice(["global", "segment", "user"]),
     help="Of the first model.",
 )
-@click.option("--forgetting", type=Forget(), help="Of the first model: discount=0.999, or window=1000 (lists).")
+@click.option("--forgetting", type=ForgettingType(), help="Of the first model: discount=0.999, or window=1000 (lists).")
 @click.option(
     "--feedback",
     type=click.Choice(get_args(Feedback)),

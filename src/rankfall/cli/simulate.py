@@ -16,7 +16,8 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from rankfall.cli.parts import Names, Rate
+from rankfall.cli.option_types import PolicyNames
+from rankfall.cli.progress import StepRate
 from rankfall.data import Generated, generate
 from rankfall.errors import FileError, ProblemError
 from rankfall.experiments import figures
@@ -30,7 +31,7 @@ from rankfall.users import CascadeUser
 @click.command(name="simulate", help="Compare policies on a generated catalog: regret plot, table and numbers.")
 @click.option(
     "--policies",
-    type=Names(),
+    type=PolicyNames(),
     default=",".join(PAPER),
     help="Names, with commas between.  [default: all]",
 )
@@ -108,7 +109,7 @@ def _compare(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        Rate(),
+        StepRate(),
         TimeRemainingColumn(),
     )
     frames = []

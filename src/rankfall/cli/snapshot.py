@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rankfall.cli.places import engine_at, place_options
+from rankfall.cli.store_options import open_engine_at, store_options
 
 if TYPE_CHECKING:
     from rankfall.service.engine import Engine
@@ -23,13 +23,13 @@ def command() -> None:
 
 @command.command()
 @click.argument("model")
-@place_options
+@store_options
 @click.option("--name", default="", help="What to call it.")
 def make(model: str, data: Path | None, store: str | None, name: str) -> None:
     """Name the state as it is now; prints the id of the snapshot."""
     if not name.isprintable() or len(name) > 200:
         raise click.UsageError(f"--name must have at most 200 printable characters, got {name!r}")
-    with closing(engine_at(data, store)) as engine:
+    with closing(open_engine_at(data, store)) as engine:
         found = engine.model(model)
         if found.settings.scope == "global":
             asyncio.run(_load(engine, found))
@@ -42,12 +42,12 @@ async def _load(engine: Engine, model: Model) -> None:
 
 @command.command(name="list")
 @click.argument("model")
-@place_options
+@store_options
 def list_(model: str, data: Path | None, store: str | None) -> None:
     """List the snapshots of a model, oldest first."""
     from rankfall.service.ranking import iso
 
-    with closing(engine_at(data, store)) as engine:
+    with closing(open_engine_at(data, store)) as engine:
         snapshots = engine.store.snapshots(engine.model(model).name)
     for one in snapshots:
         click.echo(f"{one.id}  {iso(one.at)}  version {one.position.seq}  {one.name}".rstrip())
@@ -58,10 +58,10 @@ def list_(model: str, data: Path | None, store: str | None) -> None:
 @command.command()
 @click.argument("model")
 @click.argument("snapshot")
-@place_options
+@store_options
 def restore(model: str, snapshot: str, data: Path | None, store: str | None) -> None:
     """Go back to a snapshot, for all users and segments. The log stays."""
-    with closing(engine_at(data, store)) as engine:
+    with closing(open_engine_at(data, store)) as engine:
         found = engine.model(model)
         version = engine.do_now(engine.restore(found, engine.find_snapshot(found, snapshot)))
     click.echo(f"Model {model!r} is again what it was at {snapshot}; this is version {version}.")
@@ -70,7 +70,7 @@ def restore(model: str, snapshot: str, data: Path | None, store: str | None) -> 
 @command.command()
 @click.argument("model")
 @click.argument("snapshot", required=False)
-@place_options
+@store_options
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The file to write.")
 @click.option("--user", help="Whose state, for a model of scope user.")
 @click.option("--segment", help="Whose state, for a model of scope segment.")
@@ -84,7 +84,7 @@ def save(
     segment: str | None,
 ) -> None:
     """Write a snapshot, or the state as it is now, to a file that rankfall.load reads."""
-    with closing(engine_at(data, store)) as engine:
+    with closing(open_engine_at(data, store)) as engine:
         found = engine.model(model)
         upto = None if snapshot is None else engine.find_snapshot(found, snapshot).position
         engine.save_state(found, engine.key(found, user, segment), upto, out)

@@ -19,7 +19,7 @@ from rankfall.history.export import CATALOG, DECISIONS, EVENTS
 from rankfall.history.parquet_parts import read_mark
 from rankfall.journal.catalogs import CatalogState, encode_catalog
 from rankfall.journal.entries import CatalogChanged, decode
-from rankfall.service.schemas import Scope, Settings
+from rankfall.wire import ModelSettings, Scope, convert
 
 _ROOM = 8  # catalogs held at a time: servers take up a change within moments of each other
 
@@ -72,7 +72,7 @@ class Log:
         """What the logged model has states for; that never changes."""
         return self._settings[0][1].scope
 
-    def settings(self, at: Any) -> Settings:
+    def settings(self, at: Any) -> ModelSettings:
         """The settings as they were at a moment."""
         place = bisect_right(self._settings, at, key=lambda one: one[0])
         return self._settings[max(place - 1, 0)][1]
@@ -134,13 +134,13 @@ def _catalog_of(rows: pl.DataFrame) -> Catalog:
     )
 
 
-def _settings(decisions: pl.DataFrame) -> Iterator[tuple[Any, Settings]]:
+def _settings(decisions: pl.DataFrame) -> Iterator[tuple[Any, ModelSettings]]:
     """The moments at which settings changed, and what they were from then on."""
     settings: dict[str, Any] = {}
     for at, kind, body in decisions.sort("transaction", "seq").select("at", "kind", "body").iter_rows():
         if kind in ("create", "settings"):
             settings |= json.loads(body)
-            yield at, Settings(**settings)
+            yield at, convert(ModelSettings, settings)
 
 
 def rows_of(catalog: Catalog, ids: list[Id] | None) -> list[int] | None:

@@ -1,43 +1,32 @@
-"""A start from clicks of old: lists that others showed become lists of a model, with their feedback."""
+"""Teach a model from a click log: its lists become events of the model, with their feedback."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
-import polars as pl
-from pydantic_core import to_json
 
 from rankfall.catalog import Catalog, Id
+from rankfall.click_logs import ClickLog, LoggedList
 from rankfall.errors import RankfallError
 from rankfall.journal.entries import FeedbackGiven, encode
 from rankfall.service.engine import Engine
 from rankfall.service.model import Model, policy_of
-from rankfall.service.ranking import iso
+from rankfall.service.ranking import moment
 from rankfall.stores import Event, OnEvent, Transaction
+from rankfall.wire import RankedItem, RankResponse
 
 BATCH = 1000
 """Lists written together: after a crash all of a batch are there, or none."""
 
 
-class One(NamedTuple):
-    """One list of a click log."""
-
-    list: str
-    items: Sequence[Id]
-    clicked: Sequence[int]
-    user: str | None
-    segment: str | None
-    time: float | None
-
-
 @dataclass
 class Imported:
-    """What became of the lists: new, known already, or left out for an item that the catalog does not have."""
+    """How many lists were new, known already, or left out because the catalog does not have one of their items."""
 
     lists: int = 0
     clicked: int = 0
@@ -83,18 +72,18 @@ class Importer:
         self._policy = policy_of(model.settings, catalog)
         self._topics = catalog.coverage > 0
 
-    def batch(self, lists: pl.DataFrame) -> Batch:
+    def batch(self, lists: Iterable[LoggedList]) -> Batch:
         """These lists, ready to be written."""
         batch = Batch(at=self._now())
-        found: list[tuple[One, list[int]]] = []
-        for one in map(One, *(lists[name].to_list() for name in One._fields)):
+        found: list[tuple[LoggedList, list[int]]] = []
+        for one in lists:
             rows = [row for row in map(self._catalog.row, one.items) if row is not None]
             if len(rows) == len(one.items):
                 found.append((one, rows))
                 batch.clicks.append(one.clicked)
             else:
                 missing = next(item for item in one.items if item not in self._catalog)
-                batch.left_out.append((one.list, missing))
+                batch.left_out.append((one.name, missing))
         shown = self._shown([rows for _, rows in found])
         batch.events += [self._event(one, rows, *seen) for (one, rows), seen in zip(found, shown, strict=True)]
         return batch
@@ -112,9 +101,9 @@ class Importer:
                 shown[i] = topics, kept
         return shown
 
-    def _event(self, one: One, rows: list[int], covered: int, features: bytes) -> Event:
+    def _event(self, one: LoggedList, rows: list[int], covered: int, features: bytes) -> Event:
         """The list as it is stored."""
-        event_id = event_id_of(self._model.name, one.list)
+        event_id = event_id_of(self._model.name, one.name)
         created = self._now() if one.time is None else one.time
         expires = created + self._model.settings.feedback_wait
         return Event(
@@ -130,7 +119,7 @@ class Importer:
             active=True,
             arm="baseline",
             learn=True,
-            propensity=None,
+            propensity=one.propensity,
             catalog=self._version,
             covered=covered,
             request=None,
@@ -140,46 +129,44 @@ class Importer:
 
     def _answer(self, event_id: str, rows: list[int], expires: float) -> str:
         ids, titles = self._catalog.ids, self._catalog.titles
-        items: list[dict[str, Any]] = [{"id": ids[row], "position": i, "score": None} for i, row in enumerate(rows, 1)]
-        if titles is not None:
-            for item, row in zip(items, rows, strict=True):
-                item["title"] = titles[row]
-        answer = {
-            "event_id": event_id,
-            "model": self._model.name,
-            "items": items,
-            "model_version": 0,
-            "policy": "baseline",
-            "mode": self._model.settings.mode,
-            "arm": "baseline",
-            "expires_at": iso(expires),
-            "unknown": [],
-        }
-        return to_json(answer).decode()
+        response = RankResponse(
+            event_id=event_id,
+            model=self._model.name,
+            items=[
+                RankedItem(ids[row], i, None, None if titles is None else titles[row]) for i, row in enumerate(rows, 1)
+            ],
+            model_version=0,
+            policy="baseline",
+            mode=self._model.settings.mode,
+            arm="baseline",
+            expires_at=moment(expires),
+            unknown=[],
+        )
+        return msgspec.json.encode(response).decode()
 
 
 def import_clicks(
-    engine: Engine, name: str, lists: pl.DataFrame, progress: Callable[[int], None] = lambda _: None
+    engine: Engine, name: str, log: ClickLog, progress: Callable[[int], None] = lambda _: None
 ) -> Imported:
-    """Teach a model from lists of :func:`rankfall.history.click_log.read_clicks`; running servers take them in too.
+    """Teach a model from a click log, in the order of its times; servers that run learn from it too.
 
-    A list's event id comes from the names of model and list, so a list is learned once, however often it is imported;
-    after a crash the same call goes on from where it was.
+    The event id of a list is made from the names of model and list, so a list is learned once, however often it is
+    imported; after a crash the same call continues where it was.
     """
     model = engine.model(name)
     scope = model.settings.scope
     assert engine.catalog is not None
     if scope == "global":  # so that what is learned here is saved here, and need not be read again
         asyncio.run(_load(engine, model))
-    elif lists[scope].null_count():
-        first = lists.filter(lists[scope].is_null())["list"][0]
+    elif log.context[scope].null_count():
+        first = str(log.context.filter(log.context[scope].is_null())["list"][0])
         raise RankfallError(
             f"model {name!r} has one state for each {scope}, and list {first!r} has none; fill the column {scope!r}. "
             "Nothing was imported"
         )
     importer = Importer(model, engine.catalog, engine.catalog_version, engine.clock)
     result = Imported()
-    for part in lists.iter_slices(BATCH):
+    for part in log.by_time().parts(BATCH):
         try:
             batch = importer.batch(part)
             fresh: list[bool] = engine.do_now(batch.write)
@@ -191,7 +178,7 @@ def import_clicks(
         result.clicked += sum(bool(clicked) for clicked, new in zip(batch.clicks, fresh, strict=True) if new)
         result.known += len(fresh) - sum(fresh)
         result.left_out += batch.left_out
-        progress(part.height)
+        progress(part.lists)
     return result
 
 

@@ -17,7 +17,7 @@ from rankfall.model import Forgetting
 from rankfall.policies import SERVED, Served
 from rankfall.policies.linear import Feedback
 from rankfall.policies.served import State
-from rankfall.service.schemas import Scope, Settings
+from rankfall.wire import ModelSettings, Scope
 
 NO_SUPPORT = (
     "no estimate: no answered list was chosen at random, so the log says nothing about lists the logging policy would "
@@ -172,7 +172,7 @@ class Walk:
 _TEMPLATES = 8
 
 
-def _limits(settings: Settings, event: dict[str, Any], catalog: Catalog, k: int) -> dict[str, Any]:
+def _limits(settings: ModelSettings, event: dict[str, Any], catalog: Catalog, k: int) -> dict[str, Any]:
     """What may be shown for a logged request, and what must be, as the service had it."""
     exclude = rows_of(catalog, event["exclude"])
     fixed = {}

@@ -32,11 +32,12 @@ from rankfall.journal.entries import (
     encode,
 )
 from rankfall.service.feedback import Fed, Feed, feed
-from rankfall.service.model import Held, Model, Turn
+from rankfall.service.model import Held, Model, Turn, with_changes
 from rankfall.service.ranking import digest_of, event_of, show
-from rankfall.service.schemas import Ask, Feedback, Settings
 from rankfall.service.writer import POLL, Job, Keeper
 from rankfall.stores import START, Checkpoint, Entry, Event, OnEvent, Position, Snapshot, Store, Transaction
+from rankfall.wire import FeedbackRequest, ModelSettings, RankRequest
+from rankfall.wire import decode as decode_wire
 
 _log = logging.getLogger("rankfall.service")
 _END = Position(2**62, 2**62)
@@ -171,14 +172,14 @@ class Engine:
         elif entry.kind == "create":
             self._use_catalog()
             assert self.catalog is not None
-            settings = Settings(**json.loads(entry.body))
+            settings = decode_wire(ModelSettings, entry.body.encode())
             turns = [Turn(entry.position)]
             self.models[entry.model] = Model(
                 entry.model, settings, self.catalog, self.catalog_version, turns, entry.at, self._room
             )
         elif entry.kind == "settings":
             model = self.models[entry.model]
-            model.change(Settings(**{**model.settings.model_dump(), **json.loads(entry.body)}))
+            model.change(with_changes(model.settings, json.loads(entry.body)))
         elif entry.kind == "reset":
             self.models[entry.model].turn(Turn(entry.position))
         elif entry.kind == "restore":
@@ -326,7 +327,7 @@ class Engine:
             raise RankError(f"model {model.name!r} has one state for each {model.settings.scope}; say which")
         return key
 
-    def make(self, model: Model, held: Held, ask: Ask) -> Event:
+    def make(self, model: Model, held: Held, request: RankRequest) -> Event:
         """The list for a request, not stored yet."""
 
         def on_error(problem: Exception) -> None:
@@ -334,17 +335,17 @@ class Engine:
             _log.error("ranking failed; the baseline is shown", exc_info=problem, extra={"model": model.name})
 
         same = replace(held)  # with one policy throughout, whatever other threads give it meanwhile
-        request, shown = show(model, same, ask, on_error)
+        resolved, shown = show(model, same, request, on_error)
         held.last = same.last
-        return event_of(model, same, ask, request, shown, self.clock())
+        return event_of(model, same, resolved, shown, self.clock())
 
-    async def rank(self, model: Model, ask: Ask) -> Event:
+    async def rank(self, model: Model, request: RankRequest) -> Event:
         """A list for a request, stored; for a retry the list of the first time."""
-        held = await self.state(model, self.key(model, ask.user, ask.segment))
+        held = await self.state(model, self.key(model, request.user, request.segment))
         try:
-            made = self.make(model, held, ask)
+            made = self.make(model, held, request)
         except RankError:
-            earlier = None if ask.request_id is None else await self.do(self._earlier(model, ask))
+            earlier = None if request.request_id is None else await self.do(self._earlier(model, request))
             if earlier is None:
                 raise
             return earlier  # type: ignore[no-any-return]
@@ -352,13 +353,13 @@ class Engine:
         return event
 
     @staticmethod
-    def _earlier(model: Model, ask: Ask) -> Callable[[Transaction], Event | None]:
+    def _earlier(model: Model, request: RankRequest) -> Callable[[Transaction], Event | None]:
         """The list this request was answered with when it still could be."""
 
         def read(tx: Transaction) -> Event | None:
-            assert ask.request_id is not None
-            earlier = tx.event_of_request(model.name, ask.request_id)
-            return earlier if earlier is not None and earlier.digest == digest_of(ask) else None
+            assert request.request_id is not None
+            earlier = tx.event_of_request(model.name, request.request_id)
+            return earlier if earlier is not None and earlier.digest == digest_of(request) else None
 
         return read
 
@@ -367,7 +368,7 @@ class Engine:
         held = model.held(key)
         return held if held is not None else await self._keeper.ask_async(Load(model, key), RANK_PATIENCE)
 
-    async def feed(self, feedback: Sequence[Feedback], may: Callable[[str], bool] = lambda _: True) -> list[Fed]:
+    async def feed(self, feedback: Sequence[FeedbackRequest], may: Callable[[str], bool] = lambda _: True) -> list[Fed]:
         """Feedback, stored for good where the answer is "accepted"."""
         results: list[Fed] = await self._keeper.ask_async(Feed(feedback, may))
         return results
@@ -411,7 +412,7 @@ class Engine:
         entry = encode(CatalogChanged(patch=ItemPatched(item, **patch)))
         return lambda tx: tx.append(entry, "", self.clock())
 
-    def create(self, name: str, settings: Settings) -> Callable[[Transaction], bool]:
+    def create(self, name: str, settings: ModelSettings) -> Callable[[Transaction], bool]:
         """Make a model; False if it is there with the same settings."""
 
         def write(tx: Transaction) -> bool:
@@ -419,10 +420,10 @@ class Engine:
             made = tx.first("create", name)
             if made is not None:
                 model = self.models.get(name)  # not there yet if it was made a moment ago, maybe by another server
-                if settings != (Settings(**json.loads(made.body)) if model is None else model.settings):
+                if settings != (decode_wire(ModelSettings, made.body.encode()) if model is None else model.settings):
                     raise ConflictError(f"model {name!r} is there already, with other settings; PATCH changes them")
                 return False
-            tx.append(encode(msgspec.convert(settings.model_dump(mode="json"), ModelCreated)), name, self.clock())
+            tx.append(encode(msgspec.convert(msgspec.to_builtins(settings), ModelCreated)), name, self.clock())
             return True
 
         return write

@@ -9,16 +9,16 @@ from typing import Any
 
 from rankfall.journal.entries import FeedbackGiven, encode
 from rankfall.service.ranking import token
-from rankfall.service.schemas import Click, Feedback, Result
 from rankfall.service.writer import Job
 from rankfall.stores import Event, OnEvent, Transaction
+from rankfall.wire import Click, FeedbackRequest, Result
 
 
 @dataclass
 class Feed:
     """Store feedback. ``may`` says of which models the caller may know."""
 
-    feedback: Sequence[Feedback]
+    feedback: Sequence[FeedbackRequest]
     may: Callable[[str], bool]
     token: str = field(default_factory=lambda: token(8))
 
@@ -67,7 +67,7 @@ def feed(tx: Transaction, jobs: Sequence[Job[Any]], now: float) -> None:
             job.result[i] = (_late if earlier.kind == "expired" else _duplicate)(rows[n].model)
 
 
-def _judge(one: Feedback, event: Event | None, may: Callable[[str], bool], now: float) -> tuple[Fed, list[int]]:
+def _judge(one: FeedbackRequest, event: Event | None, may: Callable[[str], bool], now: float) -> tuple[Fed, list[int]]:
     if event is None or not may(event.model):
         return _UNKNOWN, []
     items = [item["id"] for item in json.loads(event.response)["items"]]

@@ -10,7 +10,7 @@ import numpy as np
 from rankfall.catalog import Catalog, Id
 from rankfall.errors import CatalogError
 from rankfall.policies.linear import LARGEST_GIVEN
-from rankfall.service.schemas import LONGEST_NAME, LONGEST_TITLE, Item, ItemBody, ItemPatch
+from rankfall.wire import LONGEST_NAME, LONGEST_TITLE, Item, ItemBody, ItemPatch
 
 
 def id_of(text: str, catalog: Catalog) -> Id:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from rankfall.array_container import pack, unpack
 from rankfall.catalog import Catalog
-from rankfall.errors import ConflictError
+from rankfall.errors import ConflictError, InvalidError
+from rankfall.model import Discount, Window
 from rankfall.policies import SERVED, Ranking, Served
 from rankfall.service.click_counts import Tally
-from rankfall.service.schemas import Settings
 from rankfall.stores import Checkpoint, Entry, Position, Store
+from rankfall.wire import ModelSettings, convert
 
 
 @dataclass
@@ -56,20 +58,45 @@ class Turn:
     source: Position | None = None
 
 
-def policy_of(settings: Settings, catalog: Catalog) -> Served:
+def policy_of(settings: ModelSettings, catalog: Catalog) -> Served:
     """A policy with these settings that has learned nothing; raises what is wrong with them, or with the catalog."""
+    check_served(settings.policy)
     return SERVED[settings.policy].serve(
         catalog,
         gamma=settings.gamma,
-        forgetting=None if settings.forgetting is None else settings.forgetting.meant(),
+        forgetting=_forgetting(settings),
         feedback=settings.feedback,
         shared=settings.scope != "user",
     )
 
 
-def changed(settings: Settings, changes: dict[str, Any], catalog: Catalog) -> Settings:
+def check_served(policy: str) -> None:
+    """Raise if no policy of this name can be served."""
+    if policy not in SERVED:
+        raise InvalidError(
+            f"no policy {policy!r} that can be served; choose from {', '.join(SERVED)}", where="body.policy"
+        )
+
+
+def _forgetting(settings: ModelSettings) -> Discount | Window | None:
+    given = settings.forgetting
+    if given is None:
+        return None
+    if given.discount is not None:
+        return Discount(given.discount)
+    assert given.window is not None
+    return Window(given.window)
+
+
+def with_changes(settings: ModelSettings, changes: Mapping[str, Any]) -> ModelSettings:
+    """The settings with these fields changed."""
+    return convert(ModelSettings, {**msgspec.to_builtins(settings), **changes})
+
+
+def changed(settings: ModelSettings, changes: Mapping[str, Any], catalog: Catalog) -> ModelSettings:
     """Other settings for the same states; raises what does not fit."""
-    new = Settings(**{**settings.model_dump(), **changes})
+    new = with_changes(settings, changes)
+    check_served(new.policy)
     means = {name: one.learns(settings.feedback) for name, one in SERVED.items()}
     known = means.pop(settings.policy)
     if new.policy != settings.policy and means[new.policy] != known:
@@ -95,7 +122,7 @@ class Model:
     def __init__(
         self,
         name: str,
-        settings: Settings,
+        settings: ModelSettings,
         catalog: Catalog,
         version: int,
         turns: Sequence[Turn],
@@ -131,7 +158,7 @@ class Model:
         with self._lock:
             self._build(catalog, version)
 
-    def change(self, settings: Settings) -> None:
+    def change(self, settings: ModelSettings) -> None:
         """Take new settings; what was learned stays."""
         with self._lock:
             before, self.settings = self.settings, settings
@@ -242,7 +269,7 @@ class Model:
     def plain(self) -> dict[str, Any]:
         """All but the states, as JSON."""
         return {
-            "settings": self.settings.model_dump(mode="json"),
+            "settings": msgspec.to_builtins(self.settings),
             "created": self.created,
             "turns": [[turn.position, turn.source] for turn in self.turns],
             "tally": self.tally.plain(),
@@ -252,7 +279,7 @@ class Model:
     def from_plain(cls, name: str, plain: dict[str, Any], catalog: Catalog, version: int, room: int) -> Model:
         """The model that gave :meth:`plain`."""
         turns = [Turn(Position(*at), None if source is None else Position(*source)) for at, source in plain["turns"]]
-        model = cls(name, Settings(**plain["settings"]), catalog, version, turns, plain["created"], room)
+        model = cls(name, convert(ModelSettings, plain["settings"]), catalog, version, turns, plain["created"], room)
         model.tally = Tally(**plain["tally"])
         return model
 

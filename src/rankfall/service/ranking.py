@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import numpy as np
-from pydantic_core import to_json
 
-from rankfall.arrays import FloatArray, IntArray
+from rankfall.arrays import IntArray
 from rankfall.catalog import Catalog, Id
 from rankfall.errors import RankError
 from rankfall.policies import Ranking, Served
 from rankfall.service.model import Held, Model
-from rankfall.service.schemas import Ask
 from rankfall.stores import Arm, Event
+from rankfall.wire import RankedItem, RankRequest, RankResponse
 
 
 @dataclass(frozen=True)
@@ -59,19 +59,20 @@ def token(size: int) -> str:
         return secrets.token_hex(size)
 
 
-class Request:
+class ResolvedRequest:
     """A request against the catalog of a model: ids looked up, unknown ones set aside."""
 
-    def __init__(self, model: Model, ask: Ask, catalog: Catalog | None = None) -> None:
+    def __init__(self, model: Model, request: RankRequest, catalog: Catalog | None = None) -> None:
+        self.request = request
         self.catalog: Catalog = model.catalog if catalog is None else catalog
         self.unknown: list[Id] = []
-        self.candidates = self._rows(ask.candidates)
-        self.exclude = self._rows(ask.exclude)
-        baseline = self._rows(ask.baseline)
+        self.candidates = self._rows(request.candidates)
+        self.exclude = self._rows(request.exclude)
+        baseline = self._rows(request.baseline)
         left = len(self.catalog) if self.candidates is None else len(self.candidates)
         if self.exclude:
             left -= len(set(self.exclude) & set(self.candidates)) if self.candidates is not None else len(self.exclude)
-        self.k = min(ask.k or model.settings.k, left)
+        self.k = min(request.k or model.settings.k, left)
         if self.k < 1:
             raise RankError("nothing may be shown: no item is left of the candidates without those excluded")
         self._baseline = baseline
@@ -151,93 +152,123 @@ def given(policy: Served, rows: IntArray, rng: np.random.Generator) -> Ranking:
     return policy.rank(len(rows), rng=rng, fixed=dict(enumerate(rows.tolist())))
 
 
-def show(model: Model, held: Held, ask: Ask, on_error: Callable[[Exception], None]) -> tuple[Request, Shown]:
+def show(
+    model: Model, held: Held, request: RankRequest, on_error: Callable[[Exception], None]
+) -> tuple[ResolvedRequest, Shown]:
     """The list for a request. An error inside the policy gives the baseline, and is reported to ``on_error``."""
-    request = Request(model, ask, held.policy.catalog)  # rows mean to the policy what they mean here
+    resolved = ResolvedRequest(model, request, held.policy.catalog)  # rows mean to the policy what they mean here
     try:
-        if in_control(model, ask.user):
-            return request, Shown(request.baseline(), "control")
+        if in_control(model, request.user):
+            return resolved, Shown(resolved.baseline(), "control")
         if model.settings.mode == "online":
-            return request, request.learned(model, held)
-        rows = request.baseline()
+            return resolved, resolved.learned(model, held)
+        rows = resolved.baseline()
         learns = model.settings.mode == "apprentice"
-        return request, Shown(rows, "baseline", given(held.policy, rows, model.rng) if learns else None)
+        return resolved, Shown(rows, "baseline", given(held.policy, rows, model.rng) if learns else None)
     except RankError:
         raise
     except Exception as problem:  # whatever went wrong, the caller gets a list
         on_error(problem)
-        return request, Shown(request.baseline(), "fallback")
+        return resolved, Shown(resolved.baseline(), "fallback")
 
 
-def event_of(model: Model, held: Held, ask: Ask, request: Request, shown: Shown, now: float) -> Event:
-    """The list as it is stored and answered."""
-    settings = model.settings
+def event_of(model: Model, held: Held, resolved: ResolvedRequest, shown: Shown, now: float) -> Event:
+    """The list as it is stored, with the response to the caller."""
+    request = resolved.request
     event_id = f"{int(now * 1000):012x}{token(10)}"
-    expires = now + settings.feedback_wait
-    answer = answer_of(model, request, shown, explain=ask.explain, policy=held.policy)
-    answer |= {"event_id": event_id, "model_version": held.position.seq, "expires_at": iso(expires)}
-    limits = {name: getattr(ask, name) for name in ("candidates", "exclude") if getattr(ask, name) is not None}
+    expires = now + model.settings.feedback_wait
+    limits = {name: getattr(request, name) for name in ("candidates", "exclude") if getattr(request, name) is not None}
+    response = response_of(
+        model, resolved, shown, policy=held.policy, event_id=event_id, version=held.position.seq, expires=expires
+    )
     return Event(
         id=event_id,
         model=model.name,
-        owner=model.key(ask.user, ask.segment) or "",
-        user=ask.user,
-        segment=ask.segment,
-        request_id=ask.request_id,
-        digest=digest_of(ask) if ask.request_id is not None else None,
+        owner=model.key(request.user, request.segment) or "",
+        user=request.user,
+        segment=request.segment,
+        request_id=request.request_id,
+        digest=digest_of(request) if request.request_id is not None else None,
         created=now,
         expires=expires,
-        active=not ask.defer_activation,
+        active=not request.defer_activation,
         arm=shown.arm,
         learn=shown.ranking is not None,
         propensity=shown.propensity,
         catalog=held.catalog,
-        covered=int(np.count_nonzero(request.catalog.coverage[shown.rows].max(axis=0, initial=0.0))),
+        covered=int(np.count_nonzero(resolved.catalog.coverage[shown.rows].max(axis=0, initial=0.0))),
         request=json.dumps(limits) if limits else None,
-        response=to_json(answer).decode(),
+        response=msgspec.json.encode(response).decode(),
         features=None if shown.ranking is None else held.policy.kept(shown.ranking),
     )
 
 
-def answer_of(
-    model: Model, request: Request, shown: Shown, *, explain: bool = False, policy: Served | None = None
-) -> dict[str, Any]:
-    """What the caller gets, for a list that is not stored: without an event id nothing can be fed back."""
-    catalog, ranking = request.catalog, shown.ranking
-    scores = [None] * len(shown.rows) if ranking is None else _finite(ranking.scores)
-    items = []
-    for i, row in enumerate(shown.rows.tolist()):
-        item = {"id": catalog.ids[row], "position": i + 1, "score": scores[i]}
-        if catalog.titles is not None:
-            item["title"] = catalog.titles[row]
-        items.append(item)
-    if explain and ranking is not None and policy is not None:
-        for item, parts in zip(items, policy.explain(ranking), strict=True):
-            bonus = parts.bonus if math.isfinite(parts.bonus) else None
-            item |= {"relevance": parts.relevance, "coverage": dict(parts.coverage), "bonus": bonus}
-    return {
-        "event_id": None,
-        "model": model.name,
-        "items": items,
-        "model_version": 0,
-        "policy": model.settings.policy if shown.arm == "policy" else "baseline",
-        "mode": model.settings.mode,
-        "arm": shown.arm,
-        "expires_at": None,
-        "unknown": request.unknown,
-    }
+def response_of(
+    model: Model,
+    resolved: ResolvedRequest,
+    shown: Shown,
+    *,
+    policy: Served | None = None,
+    event_id: str | None = None,
+    version: int = 0,
+    expires: float | None = None,
+) -> RankResponse:
+    """What the caller gets. Without an ``event_id`` the list is not stored, and no feedback on it can be given."""
+    return RankResponse(
+        event_id=event_id,
+        model=model.name,
+        items=_items(resolved, shown, policy if resolved.request.explain else None),
+        model_version=version,
+        policy=model.settings.policy if shown.arm == "policy" else "baseline",
+        mode=model.settings.mode,
+        arm=shown.arm,
+        expires_at=None if expires is None else moment(expires),
+        unknown=resolved.unknown,
+    )
 
 
-def _finite(scores: FloatArray) -> list[float | None]:
-    """Scores as JSON has them: that of an item never observed is without bound, and has no number there."""
-    return [score if math.isfinite(score) else None for score in scores.tolist()]
+def _items(resolved: ResolvedRequest, shown: Shown, explained_by: Served | None) -> list[RankedItem]:
+    ids, titles, ranking, rows = resolved.catalog.ids, resolved.catalog.titles, shown.ranking, shown.rows.tolist()
+    scores = [None] * len(rows) if ranking is None else [_finite(score) for score in ranking.scores.tolist()]
+    items = [
+        RankedItem(ids[row], i + 1, scores[i], None if titles is None else titles[row]) for i, row in enumerate(rows)
+    ]
+    if explained_by is None or ranking is None:
+        return items
+    return [
+        msgspec.structs.replace(
+            item,
+            relevance=float(parts.relevance),
+            coverage={topic: float(gain) for topic, gain in parts.coverage.items()},
+            bonus=_finite(float(parts.bonus)),
+        )
+        for item, parts in zip(items, explained_by.explain(ranking), strict=True)
+    ]
 
 
-def digest_of(ask: Ask) -> str:
-    """A fingerprint of a request, to tell a retry from another request of the same name."""
-    return hashlib.blake2b(ask.model_dump_json().encode(), digest_size=16).hexdigest()
+def _finite(score: float) -> float | None:
+    """A score as JSON has it: that of an item never observed is without bound, and has no number there."""
+    return score if math.isfinite(score) else None
+
+
+def digest_of(request: RankRequest) -> str:
+    """A fingerprint of a request, to tell a retry from another request with the same ``request_id``.
+
+    It is stored with the event, so it must never change: the fields of RankRequest in their order, as JSON.
+
+    >>> digest_of(RankRequest(user="anna", k=3, request_id="r1"))
+    '586f080c9b9d1d50de1a48ea3ada8c2e'
+    """
+    if type(request) is not RankRequest:  # one of a batch is the same request as it is alone
+        request = RankRequest(**{name: getattr(request, name) for name in RankRequest.__struct_fields__})
+    return hashlib.blake2b(msgspec.json.encode(request), digest_size=16).hexdigest()
+
+
+def moment(seconds: float) -> datetime:
+    """A moment, in UTC, from seconds since 1970."""
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 def iso(seconds: float) -> str:
     """A moment as text, in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return moment(seconds).isoformat(timespec="microseconds").replace("+00:00", "Z")

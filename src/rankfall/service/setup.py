@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pydantic import ValidationError
-
 from rankfall.catalog import Catalog
 from rankfall.errors import RankfallError
 from rankfall.journal.catalogs import encode_catalog
@@ -14,8 +12,8 @@ from rankfall.journal.entries import CatalogChanged, encode
 from rankfall.service.engine import Engine
 from rankfall.service.items import fitting
 from rankfall.service.model import policy_of
-from rankfall.service.schemas import Settings
 from rankfall.stores import Transaction, open_store, without_secrets
+from rankfall.wire import ModelSettings, convert
 
 FIRST = "default"
 
@@ -36,7 +34,7 @@ def prepare(place: str, read: Callable[[], Catalog] | None, settings: Mapping[st
         elif read is not None:
             said.append(f"The catalog is the one in the store ({len(catalog):,} items); --catalog was not read.")
         if not engine.models:
-            first = _settings(settings)
+            first = convert(ModelSettings, dict(settings))
             policy_of(first, catalog)  # raises what does not fit, before anything is written
         if engine.catalog is None:
             engine.do_now(_seed(engine, catalog))
@@ -54,16 +52,6 @@ def prepare(place: str, read: Callable[[], Catalog] | None, settings: Mapping[st
         return said
     finally:
         engine.close()
-
-
-def _settings(given: Mapping[str, Any]) -> Settings:
-    try:
-        return Settings(**given)
-    except ValidationError as problem:
-        errors = problem.errors()  # of all that forgetting could be, what was meant
-        first = next((one for one in errors if one["type"] not in ("missing", "extra_forbidden")), errors[0])
-        where = first["loc"][0] if first["loc"] else "settings"
-        raise RankfallError(f"{where}: {first['msg']}, got {first['input']!r}") from None
 
 
 def _seed(engine: Engine, catalog: Catalog) -> Callable[[Transaction], None]:

@@ -3,39 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import tempfile
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import FileResponse
-from pydantic import ValidationError
 from starlette.background import BackgroundTask
 
 from rankfall.catalog import Catalog
 from rankfall.errors import CatalogError, ConflictError, InvalidError, NotFoundError, RankfallError, RefusedError
 from rankfall.service.engine import Engine
+from rankfall.service.http.bodies import check_model_name, check_name, takes
 from rankfall.service.http.context import Service, service_of
 from rankfall.service.http.keys import RIGHTS
 from rankfall.service.items import catalog_of, fitting, id_of, item_of, patched, whole_ids
 from rankfall.service.model import Model, changed, policy_of
 from rankfall.service.ranking import iso
-from rankfall.service.schemas import (
-    Changes,
-    Item,
-    ItemBody,
-    ItemPatch,
-    ModelName,
-    Name,
-    Settings,
-    SnapshotName,
-)
 from rankfall.stores import Snapshot
+from rankfall.wire import BulkItem, ItemBody, ItemPatch, ModelChanges, ModelSettings, SnapshotRequest, decode
 
 routes = APIRouter(prefix="/v1")
 
-Who = Annotated[Name | None, Query()]
+Who = Annotated[str | None, Query()]
 
 
 def _readable(request: Request) -> tuple[Service, Engine, Catalog]:
@@ -90,21 +81,20 @@ async def items(
             raise NotFoundError(f"cursor {after!r} names an item that is no longer there; start again")
         start = row + 1
     end = min(start + limit, len(catalog))
-    found = [item_of(catalog, row).model_dump(exclude_none=True) for row in range(start, end)]
+    found = [msgspec.to_builtins(item_of(catalog, row)) for row in range(start, end)]
     return {"items": found, "next": str(catalog.ids[end - 1]) if end < len(catalog) else None}
 
 
 @routes.get(
     "/catalog/items/{item:path}",
     tags=["catalog"],
-    response_model=Item,
-    response_model_exclude_none=True,
     summary="One item",
 )
-async def get_item(item: Name, request: Request) -> Item:
+async def get_item(item: str, request: Request) -> dict[str, Any]:
     """The item as it is now."""
     _, _, catalog = _readable(request)
-    return item_of(catalog, _row(catalog, item))
+    check_name("path.item", item)
+    return _plain(item_of(catalog, _row(catalog, item)))
 
 
 def _row(catalog: Catalog, item: str) -> int:
@@ -117,31 +107,38 @@ def _row(catalog: Catalog, item: str) -> int:
     return row
 
 
-@routes.put("/catalog/items/{item:path}", tags=["catalog"], summary="Put an item")
-async def put_item(item: Name, body: ItemBody, request: Request) -> dict[str, Any]:
+@routes.put("/catalog/items/{item:path}", tags=["catalog"], summary="Put an item", openapi_extra=takes(ItemBody))
+async def put_item(item: str, request: Request) -> dict[str, Any]:
     """New, or in place of the one with the same id. Live at once."""
     _, engine, catalog = _writable(request)
+    check_name("path.item", item)
+    body = decode(ItemBody, await request.body())
     key = id_of(item, catalog)
     created = catalog.row(key) is None
     version = await engine.do(engine.put_catalog(catalog_of([(key, body)], catalog)))
     return {"id": key, "created": created, "version": version}
 
 
-@routes.patch("/catalog/items/{item:path}", tags=["catalog"], summary="Change parts of an item")
-async def patch_item(item: Name, patch: ItemPatch, request: Request) -> dict[str, Any]:
+@routes.patch(
+    "/catalog/items/{item:path}", tags=["catalog"], summary="Change parts of an item", openapi_extra=takes(ItemPatch)
+)
+async def patch_item(item: str, request: Request) -> dict[str, Any]:
     """What is not named stays; a topic set to 0 is dropped. Live at once."""
     _, engine, catalog = _writable(request)
+    check_name("path.item", item)
+    patch = decode(ItemPatch, await request.body())
     _row(catalog, item)
     key = id_of(item, catalog)
     patched(catalog, key, patch)  # raises what is wrong with it
-    version = await engine.do(engine.patch_item(key, patch.model_dump(exclude_none=True)))
+    version = await engine.do(engine.patch_item(key, _plain(patch)))
     return {"id": key, "created": False, "version": version}
 
 
 @routes.delete("/catalog/items/{item:path}", tags=["catalog"], summary="Withdraw an item")
-async def delete_item(item: Name, request: Request) -> dict[str, Any]:
+async def delete_item(item: str, request: Request) -> dict[str, Any]:
     """Gone at once; feedback on lists that showed it is still learned."""
     _, engine, catalog = _writable(request)
+    check_name("path.item", item)
     _row(catalog, item)
     key = id_of(item, catalog)
     _check_some_stay(catalog, [key])
@@ -187,27 +184,30 @@ async def bulk(request: Request) -> dict[str, Any]:
     return {"put": len(given), "created": created, "deleted": len(gone), "version": version}
 
 
+class _Line(msgspec.Struct):
+    delete: Any = False
+
+
+class _Deletion(msgspec.Struct):
+    id: int | str
+
+
 def _lines(body: bytes, catalog: Catalog) -> tuple[Catalog, list[Any]]:
     put: dict[Any, ItemBody] = {}
     gone = []
     for number, line in enumerate(body.splitlines(), 1):
         if not line.strip():
             continue
+        root = f"line {number}"
         try:
-            fields = json.loads(line)
-            if isinstance(fields, dict) and fields.get("delete") is True:
-                if type(fields["id"]) not in (int, str):
-                    raise ValueError(f"id {fields['id']!r} is neither text nor a whole number")
-                if fields["id"] in catalog:  # gone already is as good: a retry must not fail
-                    gone.append(fields["id"])
+            if b'"delete"' in line and decode(_Line, line, root).delete is True:
+                deleted = decode(_Deletion, line, root).id
+                if deleted in catalog:  # gone already is as good: a retry must not fail
+                    gone.append(deleted)
                 continue
-            item = Item.model_validate(fields)
-        except ValidationError as problem:
-            first = problem.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            raise CatalogError(f"line {number}: {where}: {first['msg']}") from None
-        except (ValueError, KeyError, TypeError, RecursionError) as problem:
-            raise CatalogError(f"line {number}: {problem}") from None
+            item = decode(BulkItem, line, root)
+        except InvalidError as problem:
+            raise CatalogError(problem.message) from None
         if item.id in put:
             raise CatalogError(f"line {number}: id {item.id!r} is there twice")
         put[item.id] = item
@@ -229,12 +229,18 @@ def _parquet(body: bytes, catalog: Catalog) -> Catalog:
 
 def _model(request: Request, name: str, right: str) -> tuple[Engine, Model]:
     service = service_of(request)
+    check_model_name(name)
     service.need(request, right, name)
     return service.running, service.model(name)
 
 
+def _plain(value: msgspec.Struct) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(value)
+    return plain
+
+
 def _named(model: Model) -> dict[str, Any]:
-    return {"name": model.name, **model.settings.model_dump(mode="json")}
+    return {"name": model.name, **_plain(model.settings)}
 
 
 @routes.get("/models", tags=["models"], summary="List models")
@@ -245,34 +251,44 @@ async def models(request: Request) -> dict[str, Any]:
     return {"models": [_named(m) for name, m in sorted(service.running.models.items()) if grant.may_any(name)]}
 
 
-@routes.put("/models/{model}", tags=["models"], summary="Create a model", responses={201: {"description": "created"}})
-async def create(model: ModelName, settings: Settings, request: Request, response: Response) -> dict[str, Any]:
+@routes.put(
+    "/models/{model}",
+    tags=["models"],
+    summary="Create a model",
+    responses={201: {"description": "created"}},
+    openapi_extra=takes(ModelSettings),
+)
+async def create(model: str, request: Request, response: Response) -> dict[str, Any]:
     """201 if it was made now, 200 if it is there with these settings, 409 if with others."""
     service = service_of(request)
     service.need(request, "admin", model)
+    check_model_name(model)
+    settings = decode(ModelSettings, await request.body())
     engine = service.running
     await asyncio.to_thread(policy_of, settings, _catalog(engine))  # raises what the catalog cannot give
     if await engine.do(engine.create(model, settings)):
         response.status_code = 201
-    return {"name": model, **settings.model_dump(mode="json")}
+    return {"name": model, **_plain(settings)}
 
 
-@routes.patch("/models/{model}", tags=["models"], summary="Change a model")
-async def change(model: ModelName, changes: Changes, request: Request) -> dict[str, Any]:
+@routes.patch("/models/{model}", tags=["models"], summary="Change a model", openapi_extra=takes(ModelChanges))
+async def change(model: str, request: Request) -> dict[str, Any]:
     """Only what is named changes. What was learned stays."""
     engine, found = _model(request, model, "admin")
-    named = changes.model_dump(mode="json", include=changes.model_fields_set)
+    named = _plain(decode(ModelChanges, await request.body()))
     await asyncio.to_thread(changed, found.settings, named, _catalog(engine))  # raises what does not fit
     await engine.do(engine.change(found, named))
     return _named(engine.model(model))
 
 
 @routes.get("/models/{model}", tags=["models"], summary="What a model is and knows")
-async def read(model: ModelName, request: Request, user: Who = None, segment: Who = None) -> dict[str, Any]:
+async def read(model: str, request: Request, user: Who = None, segment: Who = None) -> dict[str, Any]:
     """Settings, counts, and the weights with their uncertainty; for keyed models those of a user or segment."""
     service = service_of(request)
     if not service.grant(request).may("admin", model):
         service.need(request, "rank", model)
+    check_name("query.user", user)
+    check_name("query.segment", segment)
     engine = service.running
     found = service.model(model)
     key = found.key(user, segment)
@@ -281,7 +297,7 @@ async def read(model: ModelName, request: Request, user: Who = None, segment: Wh
     answered, clicked, expired = (sum(arm[i] for arm in counts.values()) for i in range(3))
     return {
         "name": model,
-        "settings": found.settings.model_dump(mode="json"),
+        "settings": _plain(found.settings),
         "version": engine.position.seq if held is None else held.position.seq,
         "learned": None if held is None else held.policy.n_updates,
         "created_at": iso(found.created),
@@ -298,9 +314,7 @@ async def read(model: ModelName, request: Request, user: Who = None, segment: Wh
 
 
 @routes.get("/models/{model}/history", tags=["models"], summary="How a model did over time")
-async def history(
-    model: ModelName, request: Request, hours: Annotated[float, Query(gt=0, le=720)] = 3.0
-) -> dict[str, Any]:
+async def history(model: str, request: Request, hours: Annotated[float, Query(gt=0, le=720)] = 3.0) -> dict[str, Any]:
     """Answers and clicks for each arm: every ten seconds up to half an hour, every minute up to six, then hourly."""
     service = service_of(request)
     if not service.grant(request).may("admin", model):
@@ -321,7 +335,7 @@ async def history(
 
 
 @routes.post("/models/{model}/reset", tags=["models"], summary="Unlearn everything")
-async def reset(model: ModelName, request: Request) -> dict[str, Any]:
+async def reset(model: str, request: Request) -> dict[str, Any]:
     """The log stays, so a snapshot made before can be restored."""
     engine, found = _model(request, model, "admin")
     return {"version": await engine.do(engine.reset(found))}
@@ -337,25 +351,28 @@ def _snapshot(snapshot: Snapshot) -> dict[str, Any]:
 
 
 @routes.post("/models/{model}/snapshots", tags=["models"], status_code=201, summary="Make a snapshot")
-async def make_snapshot(model: ModelName, request: Request, named: SnapshotName | None = None) -> dict[str, Any]:
+async def make_snapshot(model: str, request: Request) -> dict[str, Any]:
     """A name for the state as it is now."""
     engine, found = _model(request, model, "admin")
+    body = await request.body()
+    name = decode(SnapshotRequest, body).name if body else ""
     if found.settings.scope == "global":
         await engine.state(found, "")
-    return _snapshot(await engine.do(engine.snapshot(found, named.name if named else "")))
+    return _snapshot(await engine.do(engine.snapshot(found, name)))
 
 
 @routes.get("/models/{model}/snapshots", tags=["models"], summary="List snapshots")
-async def snapshots(model: ModelName, request: Request) -> dict[str, Any]:
+async def snapshots(model: str, request: Request) -> dict[str, Any]:
     """Oldest first."""
     engine, found = _model(request, model, "admin")
     return {"snapshots": [_snapshot(one) for one in await asyncio.to_thread(engine.store.snapshots, found.name)]}
 
 
 @routes.post("/models/{model}/snapshots/{snapshot}/restore", tags=["models"], summary="Go back to a snapshot")
-async def restore(model: ModelName, snapshot: Name, request: Request) -> dict[str, Any]:
+async def restore(model: str, snapshot: str, request: Request) -> dict[str, Any]:
     """Every state of the model is again what it was; the log stays."""
     engine, found = _model(request, model, "admin")
+    check_name("path.snapshot", snapshot)
     source = await asyncio.to_thread(engine.find_snapshot, found, snapshot)
     return {"version": await engine.do(engine.restore(found, source))}
 
@@ -366,11 +383,10 @@ async def restore(model: ModelName, snapshot: Name, request: Request) -> dict[st
     summary="Download a snapshot",
     response_class=FileResponse,
 )
-async def download(
-    model: ModelName, snapshot: Name, request: Request, user: Who = None, segment: Who = None
-) -> FileResponse:
+async def download(model: str, snapshot: str, request: Request, user: Who = None, segment: Who = None) -> FileResponse:
     """A file that ``rankfall.load`` reads."""
     engine, found = _model(request, model, "admin")
+    check_name("path.snapshot", snapshot)
     source = await asyncio.to_thread(engine.find_snapshot, found, snapshot)
     key = engine.key(found, user, segment)
     with tempfile.NamedTemporaryFile(suffix=".rankfall", delete=False) as file:
@@ -389,8 +405,9 @@ async def download(
 
 
 @routes.delete("/users/{user:path}", tags=["users"], summary="Forget a user")
-async def forget(user: Name, request: Request) -> dict[str, Any]:
+async def forget(user: str, request: Request) -> dict[str, Any]:
     """Removes the states and lists of models of scope user, and the name from all other lists."""
     _, engine, _ = _writable(request)
+    check_name("path.user", user)
     states, removed, named = await engine.do(engine.forget(user))
     return {"user": user, "models": states, "events_removed": removed, "events_anonymised": named}

@@ -1,29 +1,36 @@
-"""Bodies read straight from bytes, for the routes that must be fast, and how the interface's description names them."""
+"""Bodies and names in paths, checked; and how the interface's description shows them."""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
-from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ValidationError
+import msgspec
 
-B = TypeVar("B", bound=BaseModel)
+from rankfall.errors import InvalidError
+from rankfall.wire import ModelName, Name, convert
+from rankfall.wire.fields import FieldError, check_printable
 
-_named: dict[str, type[BaseModel]] = {}
-
-
-def read(kind: type[B], body: bytes) -> B:
-    """What the body says, checked; raises as FastAPI does."""
-    try:
-        return kind.model_validate_json(body)
-    except ValidationError as problem:
-        errors = problem.errors(include_url=False, include_context=False, include_input=False)
-        raise RequestValidationError([{**error, "loc": ("body", *error["loc"])} for error in errors]) from None
+_described: list[Any] = []
 
 
-def takes(*kinds: type[BaseModel], path: tuple[str, ...] | list[str] = ()) -> dict[str, Any]:
+def check_name(where: str, name: str | None) -> None:
+    """Raise unless this is a name: 1 to 200 printable characters."""
+    if name is not None:
+        convert(Name, name, where)
+        try:
+            check_printable(where, name)
+        except FieldError as problem:
+            raise InvalidError(f"{where}: {problem}", where=where) from None
+
+
+def check_model_name(name: str) -> None:
+    """Raise unless a model may have this name."""
+    convert(ModelName, name, "path.model")
+
+
+def takes(*kinds: Any, path: tuple[str, ...] | list[str] = ()) -> dict[str, Any]:
     """The part of an operation's description that says which bodies it takes, and which words its path has."""
-    _named.update({kind.__name__: kind for kind in kinds})
+    _described.extend(kinds)
     references = [{"$ref": f"#/components/schemas/{kind.__name__}"} for kind in kinds]
     schema = references[0] if len(references) == 1 else {"anyOf": references}
     body = {"required": True, "content": {"application/json": {"schema": schema}}}
@@ -35,9 +42,4 @@ def takes(*kinds: type[BaseModel], path: tuple[str, ...] | list[str] = ()) -> di
 
 def schemas() -> dict[str, Any]:
     """Descriptions of the bodies named by :func:`takes`, with everything they refer to."""
-    found: dict[str, Any] = {}
-    for name, kind in _named.items():
-        schema = kind.model_json_schema(ref_template="#/components/schemas/{model}")
-        found |= schema.pop("$defs", {})
-        found[name] = schema
-    return found
+    return msgspec.json.schema_components(_described, ref_template="#/components/schemas/{name}")[1]

@@ -40,7 +40,7 @@ def response_of(problem: Exception) -> JSONResponse:
     where = None
     if isinstance(problem, RankfallError):
         seen = problem_of(problem)
-        status, message = seen.status or 422, seen.message
+        status, message, where = seen.status or 422, seen.message, seen.where
     elif isinstance(problem, RequestValidationError):
         first = problem.errors()[0]
         where = ".".join(str(part) for part in first["loc"])

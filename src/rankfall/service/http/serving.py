@@ -6,66 +6,68 @@ import asyncio
 import json
 from typing import Any, get_args
 
+import msgspec
 from fastapi import APIRouter, Request, Response
-from fastapi.exceptions import RequestValidationError
 
 from rankfall.errors import NotFoundError, RankfallError, StoreError
 from rankfall.service.feedback import Fed
-from rankfall.service.http.bodies import read, takes
+from rankfall.service.http.bodies import check_name, takes
 from rankfall.service.http.context import Service, allowed, service_of
 from rankfall.service.http.edge import error_body
 from rankfall.service.http.keys import Grant
 from rankfall.service.http.problems import problem_of
-from rankfall.service.ranking import Request as Wanted
-from rankfall.service.ranking import Shown, answer_of, iso
-from rankfall.service.schemas import (
-    Activated,
-    Answer,
-    Ask,
-    AskMany,
-    EventView,
-    Feedback,
-    FeedbackMany,
-    Name,
-    Problem,
-    Receipt,
-    Result,
-)
+from rankfall.service.ranking import ResolvedRequest, Shown, iso, response_of
 from rankfall.stores import Event
+from rankfall.wire import (
+    BatchedRankRequest,
+    FeedbackBatchRequest,
+    FeedbackProblem,
+    FeedbackRequest,
+    FeedbackResponse,
+    RankBatchRequest,
+    RankRequest,
+    Result,
+    decode,
+)
 
 routes = APIRouter(prefix="/v1")
 RANK, FEEDBACK = "/v1/models/{model}/rank", "/v1/feedback"
 
-_ACCEPTED = json.dumps({**dict.fromkeys(get_args(Result), 0), "accepted": 1, "problems": []})
+
+def _encode(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+_ACCEPTED = _encode(FeedbackResponse(accepted=1))
 
 
 def _json(text: str | bytes) -> Response:
     return Response(text, media_type="application/json")
 
 
-def _check(service: Service, ask: Ask) -> None:
+def _check(service: Service, request: RankRequest) -> None:
     limits = service.limits
-    if ask.k is not None and ask.k > limits.k:
-        raise RankfallError(f"k is {ask.k}; at most {limits.k} items are ranked")
+    if request.k is not None and request.k > limits.k:
+        raise RankfallError(f"k is {request.k}; at most {limits.k} items are ranked")
     for name in ("candidates", "exclude", "baseline"):
-        given = getattr(ask, name)
+        given = getattr(request, name)
         if given is not None and len(given) > limits.candidates:
             raise RankfallError(f"{name} has {len(given)} ids; at most {limits.candidates} are taken")
 
 
-async def _rank(service: Service, name: str, ask: Ask) -> str:
+async def _rank(service: Service, name: str, request: RankRequest) -> str:
     engine, metrics = service.running, service.metrics
-    _check(service, ask)
+    _check(service, request)
     model = service.model(name)
     try:
-        event: Event = await engine.rank(model, ask)
+        event: Event = await engine.rank(model, request)
     except StoreError:
-        if not ask.baseline:
+        if not request.baseline:
             raise
         metrics.fallbacks.labels(name, "store").inc()
         metrics.lists.labels(name, "fallback").inc()
-        request = Wanted(model, ask)
-        return json.dumps(answer_of(model, request, Shown(request.baseline(), "fallback")))
+        resolved = ResolvedRequest(model, request)
+        return _encode(response_of(model, resolved, Shown(resolved.baseline(), "fallback")))
     metrics.lists.labels(name, event.arm).inc()
     metrics.covered.labels(name).observe(event.covered)
     return event.response
@@ -74,15 +76,14 @@ async def _rank(service: Service, name: str, ask: Ask) -> str:
 async def rank_from(service: Service, grant: Grant, model: str, body: bytes) -> str:
     """The answer to a rank request, from its parts."""
     allowed(grant, "rank", model)
-    return await _rank(service, model, read(Ask, body))
+    return await _rank(service, model, decode(RankRequest, body))
 
 
 @routes.post(
     RANK.removeprefix("/v1"),
-    response_model=Answer,
     summary="Rank items for a caller",
     tags=["rank"],
-    openapi_extra=takes(Ask, path=["model"]),
+    openapi_extra=takes(RankRequest, path=["model"]),
 )
 async def rank(request: Request) -> Response:
     """A list, best first. It is stored with its features before it is answered, so that feedback can come any time."""
@@ -94,23 +95,24 @@ async def rank(request: Request) -> Response:
     "/rank",
     summary="Rank for several callers at once",
     tags=["rank"],
-    responses={200: {"content": {"application/json": {}}}},
+    openapi_extra=takes(RankBatchRequest),
 )
-async def rank_many(many: AskMany, request: Request) -> Response:
+async def rank_many(request: Request) -> Response:
     """Answers in the order of the requests; one that fails has an error in its place."""
     service = service_of(request)
     grant = service.grant(request)
+    many = decode(RankBatchRequest, await request.body())
     _check_batch(service, len(many.requests))
 
-    async def one(ask: Any) -> str:
+    async def one(request: BatchedRankRequest) -> str:
         try:
-            allowed(grant, "rank", ask.model)
-            return await _rank(service, ask.model, Ask(**ask.model_dump(exclude={"model"})))
+            allowed(grant, "rank", request.model)
+            return await _rank(service, request.model, request)
         except RankfallError as problem:
             seen = problem_of(problem)
             return json.dumps(error_body(seen.code, seen.message))
 
-    answers = await asyncio.gather(*(one(ask) for ask in many.requests))
+    answers = await asyncio.gather(*(one(request) for request in many.requests))
     return _json(f'{{"results":[{",".join(answers)}]}}')
 
 
@@ -119,15 +121,15 @@ def _check_batch(service: Service, size: int) -> None:
         raise RankfallError(f"a batch of {size}; at most {service.limits.batch} are taken at once")
 
 
-def _several(body: bytes) -> list[Feedback]:
-    if b'"feedback"' not in body:
-        return [read(Feedback, body)]
-    try:
-        return read(FeedbackMany, body).feedback
-    except RequestValidationError as problem:  # the word may also be an id
-        if all(error["type"] != "missing" or error["loc"] != ("body", "feedback") for error in problem.errors()):
-            raise
-    return [read(Feedback, body)]
+class _Peek(msgspec.Struct):
+    feedback: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+def _several(body: bytes) -> list[FeedbackRequest]:
+    """The feedback in a body, which is one or a batch."""
+    if b'"feedback"' in body and decode(_Peek, body).feedback is not msgspec.UNSET:  # the word may also be an id
+        return decode(FeedbackBatchRequest, body).feedback
+    return [decode(FeedbackRequest, body)]
 
 
 async def feedback_from(service: Service, grant: Grant, body: bytes) -> str:
@@ -143,16 +145,15 @@ async def feedback_from(service: Service, grant: Grant, body: bytes) -> str:
     for i, (one, fed) in enumerate(zip(several, results, strict=True)):
         counts[fed.result] += 1
         if fed.result != "accepted":
-            problems.append(Problem(index=i, event_id=one.event_id, result=fed.result, reason=fed.reason).model_dump())
-    return json.dumps({**counts, "problems": problems})
+            problems.append(FeedbackProblem(i, one.event_id, fed.result, fed.reason))
+    return _encode(FeedbackResponse(**counts, problems=problems))
 
 
 @routes.post(
     FEEDBACK.removeprefix("/v1"),
-    response_model=Receipt,
     summary="Say what was clicked",
     tags=["feedback"],
-    openapi_extra=takes(Feedback, FeedbackMany),
+    openapi_extra=takes(FeedbackRequest, FeedbackBatchRequest),
 )
 async def feedback(request: Request) -> Response:
     """Counts of what became of the feedback. What is accepted is stored for good, and learned once."""
@@ -169,22 +170,22 @@ def _count(service: Service, results: list[Fed]) -> None:
                 service.metrics.clicked.labels(fed.model, fed.arm).inc()
 
 
-@routes.post(
-    "/events/{event_id}/activate", response_model=Activated, summary="A deferred list is shown now", tags=["feedback"]
-)
-async def activate(event_id: Name, request: Request) -> Response:
+@routes.post("/events/{event_id}/activate", summary="A deferred list is shown now", tags=["feedback"])
+async def activate(event_id: str, request: Request) -> Response:
     """From now on silence means something: when the wait for feedback runs out, it is learned as no click."""
     service = service_of(request)
     grant = service.grant(request)
+    check_name("path.event_id", event_id)
     expires = await service.running.do(service.running.activate(event_id, lambda m: grant.may("feedback", m)))
     return _json(json.dumps({"event_id": event_id, "active": True, "expires_at": iso(expires)}))
 
 
-@routes.get("/events/{event_id}", response_model=EventView, summary="A list as it was shown", tags=["feedback"])
-async def event(event_id: Name, request: Request) -> Response:
+@routes.get("/events/{event_id}", summary="A list as it was shown", tags=["feedback"])
+async def event(event_id: str, request: Request) -> Response:
     """The list, and what came of it."""
     service = service_of(request)
     grant = service.grant(request)
+    check_name("path.event_id", event_id)
     store = service.running.store
     found = await asyncio.to_thread(store.event, event_id)
     if found is None or not grant.may("admin", found.model):

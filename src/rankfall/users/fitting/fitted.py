@@ -15,7 +15,7 @@ from rankfall.errors import FileError, ProblemError
 from rankfall.files import reading_parquet, replacing
 from rankfall.kernels import clicklogs
 from rankfall.users import Cascade, ClickModel, DependentClick, PositionBased, Reward, Table, User
-from rankfall.users.fitting.log import Clicks, read_log
+from rankfall.users.fitting.click_logs import Clicks, read_log
 
 Model: TypeAlias = Literal["cascade", "dependent_click", "position_based"]
 

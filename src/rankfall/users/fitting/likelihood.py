@@ -8,10 +8,11 @@ from types import MappingProxyType
 import numpy as np
 
 from rankfall.arrays import FloatArray, number, whole
+from rankfall.click_logs import ClickLog
 from rankfall.errors import ProblemError
 from rankfall.kernels import clicklogs
+from rankfall.users.fitting.click_logs import Clicks, read_log
 from rankfall.users.fitting.fitted import Fitted, Model
-from rankfall.users.fitting.log import ClickLog, Clicks, read_log
 
 
 def fit_cascade(clicks: Clicks, *, prior: float = 0.0) -> Fitted:

@@ -1,18 +1,16 @@
-"""What several commands share."""
+"""Types of options that several commands have: names of policies, and how a model forgets."""
 
 from __future__ import annotations
 
 import click
-from rich.progress import ProgressColumn, Task
-from rich.text import Text
 
 from rankfall.errors import ProblemError
 from rankfall.model import Discount, Window
 from rankfall.policies import POLICIES
 
 
-class Names(click.ParamType[tuple[str, ...]]):
-    """Policy names with commas between."""
+class PolicyNames(click.ParamType[tuple[str, ...]]):
+    """Names of policies, separated by commas."""
 
     name = "names"
 
@@ -31,13 +29,13 @@ class Names(click.ParamType[tuple[str, ...]]):
         return names
 
 
-class Forget(click.ParamType[Discount | Window]):
+class ForgettingType(click.ParamType[Discount | Window]):
     """``discount=0.999`` or ``window=1000``."""
 
     name = "how"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Discount | Window:
-        """What is meant."""
+        """The forgetting that is meant."""
         if isinstance(value, Discount | Window):
             return value
         kind, _, amount = str(value).partition("=")
@@ -49,12 +47,3 @@ class Forget(click.ParamType[Discount | Window]):
         except (ValueError, ProblemError) as problem:
             raise click.BadParameter(f"{value!r}: {problem}", ctx, param) from None
         raise click.BadParameter(f"{value!r} is neither discount=0.999 nor window=1000", ctx, param)
-
-
-class Rate(ProgressColumn):
-    """Steps per second so far."""
-
-    def render(self, task: Task) -> Text:
-        """As text; empty before the first step."""
-        speed = task.finished_speed or task.speed
-        return Text(f"{speed:,.0f} steps/s" if speed else "", style="progress.data.speed")

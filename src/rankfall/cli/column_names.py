@@ -1,0 +1,46 @@
+"""The option ``--column what=name``: which column of a file holds what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+C = TypeVar("C", bound=Callable[..., Any])
+
+
+class ColumnName(click.ParamType[tuple[str, str]]):
+    """``item=product_id``: items stand in column ``product_id``."""
+
+    name = "what=name"
+
+    def __init__(self, allowed: Sequence[str]) -> None:
+        self._allowed = tuple(allowed)
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        """The two names."""
+        if isinstance(value, tuple):
+            return value[0], value[1]
+        what, _, column = str(value).partition("=")
+        if what not in self._allowed or not column:
+            allowed = ", ".join(self._allowed)
+            self.fail(f"{value!r} is not of the form what=name, with what one of {allowed}", param, ctx)
+        return what, column
+
+
+def column_option(allowed: Sequence[str], help: str) -> Callable[[C], C]:  # noqa: A002
+    """The option, for a command that takes a file with these columns."""
+    return click.option("--column", "columns", type=ColumnName(allowed), multiple=True, help=help)
+
+
+def click_log_options(command: C) -> C:
+    """The options of every command that reads a click log: ``--column`` and ``--log-model``."""
+    command = click.option(
+        "--log-model",
+        metavar="NAME",
+        help="For an export of several models: read only the lists of this one.  [default: all]",
+    )(command)
+    allowed = ("list", "position", "item", "click", "user", "segment", "time", "propensity")
+    words = f"Which column holds what, such as item=product_id ({', '.join(allowed)}). May be repeated."
+    return column_option(allowed, words)(command)

@@ -1,0 +1,69 @@
+"""The lists in a folder that ``rankfall export`` wrote, as a click log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from rankfall.click_logs.log import ClickLog
+from rankfall.click_logs.values import CONTEXT
+from rankfall.errors import FileError
+from rankfall.files import reading_parquet
+
+EVENTS = "events.parquet"
+"""The file of an export that holds the lists."""
+MARK = "rankfall.export"
+"""Metadata by which each file says which export it belongs to: files of two exports do not go together."""
+
+
+def is_export(path: Path) -> bool:
+    """Whether this is a folder that ``rankfall export`` wrote, or the file of lists in it."""
+    events = events_file(path)
+    if not events.is_file() or events.name != EVENTS:
+        return False
+    with reading_parquet(events):
+        return MARK in pl.read_parquet_metadata(events)
+
+
+def events_file(path: Path) -> Path:
+    """The file of lists."""
+    return path / EVENTS if path.is_dir() else path
+
+
+def read_export(path: Path, *, model: str | None = None, whole_ids: bool | None = None) -> ClickLog:
+    """The lists with feedback, or whose wait for feedback ran out, in the order of the file.
+
+    Lists that still wait for feedback are left out: nobody knows yet whether they are clicked.
+
+    Parameters
+    ----------
+    path : a folder that ``rankfall export`` wrote.
+    model : only lists of this model.
+    whole_ids : as in :func:`rankfall.click_logs.read_click_log`.
+    """
+    events = events_file(path)
+    with reading_parquet(events):
+        lists = pl.scan_parquet(events)
+        models = lists.select(pl.col("model").unique().sort()).collect().to_series().to_list()
+        if model is not None:
+            if model not in models:
+                raise FileError(f"{path} has no list of model {model!r}; there are lists of: {', '.join(models)}")
+            lists = lists.filter(pl.col("model") == model)
+        kept = ("event_id", "items", "clicked", "user", "segment", "created", "propensity")
+        shown = lists.filter(pl.col("result").is_not_null()).select(kept).collect()
+    if not shown.height:
+        raise FileError(f"{path} has no list with feedback")
+    start = np.concatenate([[0], np.cumsum(shown["items"].list.len().to_numpy())]).astype(np.int64)
+    given = shown["items"].explode()
+    if whole_ids is not None and whole_ids != given.dtype.is_integer():
+        have, expected = ("text", "whole numbers") if whole_ids else ("whole numbers", "text")
+        raise FileError(f"{path}: items are {have}; expected {expected}, as ids of the catalog are")
+    click = np.zeros(start[-1], dtype=bool)
+    clicks = shown.select("clicked").with_row_index("n").explode("clicked").drop_nulls()
+    click[start[clicks["n"].to_numpy()] + clicks["clicked"].to_numpy()] = True
+    context = shown.select(
+        pl.col("event_id").alias("list"), "user", "segment", pl.col("created").dt.epoch("us") / 1e6, "propensity"
+    ).rename({"created": "time"})
+    return ClickLog.of(start, given, click, context.select("list", *CONTEXT))

@@ -1,0 +1,119 @@
+"""A click log in memory: five bytes for each item shown, and one row for each list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rankfall.arrays import BoolArray, IntArray, number, whole
+from rankfall.errors import ProblemError
+
+
+class LoggedList(NamedTuple):
+    """One list of a click log.
+
+    Attributes
+    ----------
+    name : name of the list.
+    items : ids of the items, from the top down.
+    clicked : 0-based positions of the clicks.
+    user, segment : who saw it, if the log says so.
+    time : when it was shown, in seconds since 1970, if the log says so.
+    propensity : probability with which this list was chosen, if the log says so.
+    """
+
+    name: str
+    items: Sequence[int | str]
+    clicked: Sequence[int]
+    user: str | None
+    segment: str | None
+    time: float | None
+    propensity: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class ClickLog:
+    """Lists one after the other, each from the top down. Iterating gives a :class:`LoggedList` for each.
+
+    Attributes
+    ----------
+    start : (lists + 1,) list n stands in rows ``start[n]`` to ``start[n + 1]``.
+    item : (rows,) which of ``items`` was shown.
+    click : (rows,) whether it was clicked.
+    items : ids of the items, in ascending order.
+    context : one row for each list: ``list`` (its name), ``user``, ``segment``, ``time`` (seconds since 1970) and
+        ``propensity``; what the log does not say is null.
+    """
+
+    start: IntArray
+    item: NDArray[np.int32]
+    click: BoolArray
+    items: pl.Series
+    context: pl.DataFrame
+
+    @classmethod
+    def of(cls, start: IntArray, shown: pl.Series, click: BoolArray, context: pl.DataFrame) -> ClickLog:
+        """A log of these ids, one for each row."""
+        items = shown.unique().sort()
+        codes = shown.replace_strict(items, pl.arange(len(items), eager=True, dtype=pl.Int32))
+        return cls(start, codes.to_numpy(), click, items.alias("item"), context)
+
+    def __repr__(self) -> str:
+        return f"ClickLog({self.lists:,} lists, {len(self.item):,} rows, {len(self.items):,} items)"
+
+    def __iter__(self) -> Iterator[LoggedList]:
+        ids = self.items.to_list()
+        context = self.context.select(pl.col("list").cast(pl.String), "user", "segment", "time", "propensity")
+        for n, (name, user, segment, time, propensity) in enumerate(context.iter_rows()):
+            here = slice(self.start[n], self.start[n + 1])
+            items = [ids[code] for code in self.item[here].tolist()]
+            clicked = np.flatnonzero(self.click[here]).tolist()
+            yield LoggedList(name, items, clicked, user, segment, time, propensity)
+
+    @property
+    def lists(self) -> int:
+        """How many lists there are."""
+        return len(self.start) - 1
+
+    @property
+    def positions(self) -> int:
+        """Length of the longest list."""
+        return int(np.diff(self.start).max())
+
+    @property
+    def position(self) -> IntArray:
+        """(rows,) 0-based position of each row."""
+        return np.arange(len(self.item)) - np.repeat(self.start[:-1], np.diff(self.start))
+
+    def take(self, which: IntArray) -> ClickLog:
+        """These lists, by number, in this order."""
+        lengths = np.diff(self.start)[which]
+        start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        rows = np.arange(start[-1]) + np.repeat(self.start[which] - start[:-1], lengths)
+        return ClickLog(start, self.item[rows], self.click[rows], self.items, self.context[which])
+
+    def by_time(self) -> ClickLog:
+        """The lists in the order of their times; those of one time, or without any, as they stood."""
+        order = self.context.select(pl.arg_sort_by("time", nulls_last=True, maintain_order=True)).to_series()
+        return self.take(order.to_numpy().astype(np.int64))
+
+    def parts(self, lists: int) -> Iterator[ClickLog]:
+        """The log in parts of so many lists, in order; the last one may be shorter."""
+        for first in range(0, self.lists, lists):
+            yield self.take(np.arange(first, min(first + lists, self.lists)))
+
+    def split(self, held_out: float, seed: int = 0) -> tuple[ClickLog, ClickLog]:
+        """Two logs: all but a share of the lists, and that share, drawn at random; each list is in one of them."""
+        share = number("held_out", held_out, ProblemError, low=0.0, high=1.0)
+        count = round(share * self.lists)
+        if not 0 < count < self.lists:
+            raise ProblemError(f"held_out is {share:g}: of {self.lists} lists that leaves one part without any")
+        rng = np.random.default_rng(whole("seed", seed, ProblemError, low=0))
+        chosen = np.zeros(self.lists, dtype=bool)
+        chosen[rng.permutation(self.lists)[:count]] = True
+        return self.take(np.flatnonzero(~chosen)), self.take(np.flatnonzero(chosen))

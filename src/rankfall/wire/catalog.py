@@ -1,0 +1,58 @@
+"""The catalog: its items as callers write and read them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, field
+
+from rankfall.wire.fields import LONGEST_TITLE, ItemId, Request, Response, Share, check_printable
+
+Title = Annotated[str, Meta(max_length=LONGEST_TITLE)]
+
+
+class ItemBody(Request, frozen=True, kw_only=True):
+    """An item of the catalog without its id."""
+
+    title: Title | None = None
+    coverage: Annotated[dict[str, Share], Meta(description="how well it covers each topic; 0 if not named")] = field(
+        default_factory=dict
+    )
+    relevance: list[float] = field(default_factory=list)
+
+
+class ItemPatch(Request, frozen=True, kw_only=True, omit_defaults=True):
+    """What to change of an item; topics not named stay as they are."""
+
+    title: Title | None = None
+    coverage: dict[str, Share] | None = None
+    relevance: list[float] | None = None
+
+
+class BulkItem(ItemBody, frozen=True, kw_only=True):
+    """One line of a bulk request: an item with its id."""
+
+    id: ItemId
+
+    def __post_init__(self) -> None:
+        check_printable("id", self.id)
+
+
+class Item(Response, frozen=True, omit_defaults=True):
+    """An item of the catalog; ``title`` is there if the catalog has titles."""
+
+    id: ItemId
+    coverage: dict[str, float]
+    relevance: list[float]
+    title: str | None = None
+
+
+class CatalogResponse(Response, frozen=True):
+    """What the catalog is like; ``ids`` is ``string`` or ``integer``."""
+
+    items: int
+    topics: list[str]
+    features: int
+    ids: str
+    titles: bool
+    version: int

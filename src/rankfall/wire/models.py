@@ -1,0 +1,120 @@
+"""Models: their settings."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+from msgspec import UNSET, Meta, UnsetType, field
+
+from rankfall.wire.fields import (
+    FieldError,
+    ItemId,
+    Mode,
+    Request,
+    Scope,
+    Seen,
+    Share,
+    check_all_printable,
+    check_printable,
+)
+
+
+class Pin(Request, frozen=True):
+    """An item held at a position, 1 being the top."""
+
+    id: ItemId
+    position: Annotated[int, Meta(ge=1, le=1000)]
+
+    def __post_init__(self) -> None:
+        check_printable("id", self.id)
+
+
+class Forgetting(Request, frozen=True, kw_only=True, omit_defaults=True):
+    """How old observations fade: with each list by the factor ``discount``, or only the last ``window`` lists count."""
+
+    discount: Annotated[float, Meta(gt=0, lt=1)] | None = None
+    window: Annotated[int, Meta(ge=1, le=100_000)] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.discount is None) == (self.window is None):
+            raise FieldError("", "give discount or window, one of them")
+
+
+Policy: TypeAlias = Annotated[str, Meta(description="a policy that can be served, such as CascadeHybrid")]
+Gamma: TypeAlias = Annotated[float, Meta(ge=0, le=1e6, description="exploration, of linear policies")]
+ListLength: TypeAlias = Annotated[
+    int, Meta(ge=1, le=1000, description="items in a list, unless the request says otherwise")
+]
+ModelMode: TypeAlias = Annotated[
+    Mode,
+    Meta(
+        description="online: show what was learned; apprentice: show the baseline and learn from it; "
+        "logging_only: show the baseline and learn nothing"
+    ),
+]
+FeedbackWait: TypeAlias = Annotated[float, Meta(gt=0, le=31_536_000, description="seconds until silence is no click")]
+Control: TypeAlias = Annotated[Share, Meta(description="share of users who always get the baseline")]
+Randomize: TypeAlias = Annotated[
+    Share, Meta(description="share of lists drawn at random, so that logs can be evaluated under other policies")
+]
+Pins: TypeAlias = Annotated[list[Pin], Meta(max_length=100)]
+Blocked: TypeAlias = Annotated[list[ItemId], Meta(max_length=10_000, description="items never shown")]
+
+
+def _check_lists(pinned: list[Pin] | UnsetType, blocked: list[str | int] | UnsetType) -> None:
+    if pinned is not UNSET and min(len({p.position for p in pinned}), len({p.id for p in pinned})) < len(pinned):
+        raise FieldError("pinned", "each item and each position may be pinned once")
+    if blocked is not UNSET:
+        check_all_printable("blocked", blocked)
+
+
+class ModelSettings(Request, frozen=True, kw_only=True):
+    """All there is to decide about a model."""
+
+    policy: Policy = "CascadeHybrid"
+    gamma: Gamma = 1.0
+    k: ListLength = 10
+    mode: ModelMode = "online"
+    feedback_wait: FeedbackWait = 600.0
+    control: Control = 0.0
+    randomize: Randomize = 0.0
+    pinned: Pins = field(default_factory=list)
+    blocked: Blocked = field(default_factory=list)
+    scope: Annotated[Scope, Meta(description="one state for all, for each segment, or for each user")] = "global"
+    forgetting: Forgetting | None = None
+    feedback: Annotated[
+        Seen | None,
+        Meta(
+            description="which items were seen, of linear policies: down to the first click, down to the last, or all; "
+            "the policy's own if null"
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        _check_lists(self.pinned, self.blocked)
+
+
+class ModelChanges(Request, frozen=True, kw_only=True):
+    """What can be changed of a model without forgetting; what is not named stays."""
+
+    policy: Policy | UnsetType = UNSET
+    gamma: Gamma | UnsetType = UNSET
+    k: ListLength | UnsetType = UNSET
+    mode: ModelMode | UnsetType = UNSET
+    feedback_wait: FeedbackWait | UnsetType = UNSET
+    control: Control | UnsetType = UNSET
+    randomize: Randomize | UnsetType = UNSET
+    pinned: Pins | UnsetType = UNSET
+    blocked: Blocked | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        _check_lists(self.pinned, self.blocked)
+
+
+class SnapshotRequest(Request, frozen=True):
+    """What to call a snapshot."""
+
+    name: Annotated[str, Meta(max_length=200)] = ""
+
+    def __post_init__(self) -> None:
+        check_printable("name", self.name)

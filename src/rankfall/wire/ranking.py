@@ -1,0 +1,134 @@
+"""Lists: what a caller asks for, and the list that comes back."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from rankfall.wire.fields import (
+    Arm,
+    ItemId,
+    ModelName,
+    Name,
+    Position,
+    Request,
+    Response,
+    check_all_printable,
+    check_printable,
+)
+
+
+class RankRequest(Request, frozen=True, kw_only=True):
+    """What to rank, and for whom."""
+
+    # The fingerprint of a request that has a request_id is taken over these fields in this order, and it is stored.
+    user: Annotated[Name | None, Meta(description="who will see it; needed by models of scope user")] = None
+    segment: Annotated[
+        Name | None, Meta(description="which group they belong to; needed by models of scope segment")
+    ] = None
+    k: Annotated[Position | None, Meta(description="how many items; the model's k if absent")] = None
+    candidates: Annotated[list[ItemId] | None, Meta(description="show only these")] = None
+    exclude: Annotated[list[ItemId] | None, Meta(description="do not show these")] = None
+    baseline: Annotated[
+        list[ItemId] | None,
+        Meta(description="your own order: shown to the control group, and when the service cannot rank"),
+    ] = None
+    request_id: Annotated[
+        Name | None, Meta(description="your name for this request: a retry gets the same response")
+    ] = None
+    defer_activation: Annotated[bool, Meta(description="the list may never be shown; call activate when it is")] = False
+    explain: Annotated[bool, Meta(description="say for each item where its score comes from")] = False
+
+    def __post_init__(self) -> None:
+        check_printable("user", self.user)
+        check_printable("segment", self.segment)
+        check_printable("request_id", self.request_id)
+        check_all_printable("candidates", self.candidates)
+        check_all_printable("exclude", self.exclude)
+        check_all_printable("baseline", self.baseline)
+
+
+class BatchedRankRequest(RankRequest, frozen=True, kw_only=True):
+    """A request of a batch."""
+
+    model: ModelName
+
+
+class RankBatchRequest(Request, frozen=True):
+    """Several requests, answered in order."""
+
+    requests: Annotated[list[BatchedRankRequest], Meta(min_length=1)]
+
+
+class RankedItem(Response, frozen=True, omit_defaults=True):
+    """One item of a list.
+
+    ``title`` is there if the catalog has titles. With ``explain``: score = relevance + sum of coverage + bonus. An item
+    that was never observed may have no score and no bonus: they are without bound.
+    """
+
+    id: ItemId
+    position: Position
+    score: float | None
+    title: str | None = None
+    relevance: float | None = None
+    coverage: dict[str, float] | None = None
+    bonus: float | None = None
+
+
+class RankResponse(Response, frozen=True, kw_only=True):
+    """A list to show, best item first.
+
+    ``arm`` says whose list it is: ``policy`` (learned), ``baseline`` or ``control`` (the caller's, by mode or by the
+    control group), ``fallback`` (the caller's, because something failed).
+    """
+
+    event_id: Annotated[str | None, Meta(description="what feedback names; null if the list could not be stored")]
+    model: str
+    items: list[RankedItem]
+    model_version: int
+    policy: str
+    mode: str
+    arm: Arm
+    expires_at: Annotated[datetime | None, Meta(description="feedback counts until then")]
+    unknown: Annotated[list[ItemId], Meta(description="ids of the request that are not in the catalog")]
+
+    @property
+    def ids(self) -> list[str | int]:
+        """The ids of the items, in order."""
+        return [item.id for item in self.items]
+
+
+class ActivateResponse(Response, frozen=True):
+    """A list known to be shown."""
+
+    event_id: str
+    active: bool
+    expires_at: datetime
+
+
+class EventFeedback(Response, frozen=True):
+    """What came of a list: ``feedback``, or ``expired`` when nothing was reported in time."""
+
+    kind: str
+    clicked: Annotated[list[int], Meta(description="positions, 1 being the top")]
+    at: datetime
+
+
+class EventResponse(Response, frozen=True, kw_only=True):
+    """A list as it was shown, and what came of it."""
+
+    event_id: str
+    model: str
+    user: str | None
+    segment: str | None
+    created_at: datetime
+    expires_at: datetime
+    active: bool
+    arm: Arm
+    learn: bool
+    propensity: float | None
+    answer: dict[str, Any]
+    feedback: EventFeedback | None

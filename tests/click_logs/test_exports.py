@@ -1,0 +1,104 @@
+"""A log that a service exported, as a click log, beside the same lists as CSV and Parquet."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from logged import CATALOG, drive, running, same, state_of
+
+from rankfall.cli import app
+from rankfall.click_logs import read_click_log
+from rankfall.errors import FileError
+from rankfall.history.export import export
+from rankfall.history.importing import import_clicks
+from rankfall.users.fitting import FITS, Fitted, read_log
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An export of two models, some of whose lists have no feedback, and its lists as ``.csv`` and ``.parquet``."""
+    where = tmp_path_factory.mktemp("export")
+    with running(str(where / "data"), randomize=0.5) as engine:
+        engine.do_now(engine.create("other", engine.model("default").settings))
+        drive(engine, 150)
+        drive(engine, 30, seed=1, model="other")
+        export(engine.store, where / "out")
+    events = pl.read_parquet(where / "out" / "events.parquet").filter(pl.col("result").is_not_null())
+    rows = events.select(
+        pl.col("event_id").alias("list"),
+        pl.col("items").list.len().map_elements(lambda n: list(range(1, n + 1)), pl.List(pl.Int64)).alias("position"),
+        pl.col("items").alias("item"),
+        "clicked",
+        "user",
+        "segment",
+        pl.col("created").alias("time"),
+        "propensity",
+    ).explode("position", "item")
+    rows = rows.with_columns(click=pl.col("clicked").list.contains(pl.col("position") - 1).cast(int)).drop("clicked")
+    rows.write_parquet(where / "clicks.parquet")
+    rows.write_csv(where / "clicks.csv")
+    return where
+
+
+FORMATS = ("clicks.csv", "clicks.parquet", "out/events.parquet")
+
+
+def test_lists_with_feedback_are_read(folder: Path) -> None:
+    events = pl.read_parquet(folder / "out" / "events.parquet")
+    answered = events.filter(pl.col("result").is_not_null())
+    log = read_click_log(folder / "out")
+    assert log.lists == answered.height < events.height
+    for one, event in zip(log, answered.iter_rows(named=True), strict=True):
+        assert (one.name, one.items, one.clicked) == (event["event_id"], event["items"], sorted(event["clicked"]))
+        assert (one.user, one.segment, one.propensity) == (event["user"], event["segment"], event["propensity"])
+        assert one.time == pytest.approx(event["created"].timestamp(), abs=1e-6)
+    assert answered["propensity"].n_unique() > 1
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_of_the_log_is_fitted_alike(folder: Path, tmp_path: Path, name: str) -> None:
+    expected = read_log(folder / "out")
+    for model, fit in FITS.items():
+        one, other = fit(folder / name, prior=1.0), fit(expected, prior=1.0)
+        assert one.attraction.tobytes() == other.attraction.tobytes()
+        assert one.log_likelihood == other.log_likelihood
+        files = [tmp_path / f"{model}{n}" for n in range(2)]
+        for path, log in zip(files, (folder / name, folder / "out"), strict=True):
+            result = CliRunner().invoke(app, ["fit", str(log), "--model", model, "--out", str(path)])
+            assert result.exit_code == 0, result.output
+        assert Fitted.read_parquet(files[0]).frame().equals(Fitted.read_parquet(files[1]).frame())
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_of_the_log_teaches_the_same(folder: Path, tmp_path: Path, name: str) -> None:
+    states = []
+    for n, log in enumerate((folder / name, folder / "out")):
+        with running(str(tmp_path / str(n))) as engine:
+            done = import_clicks(engine, "default", read_click_log(log, whole_ids=True))
+            assert done.lists == read_log(folder / "out").lists
+            states.append(state_of(engine))
+            export(engine.store, tmp_path / f"out{n}")
+    assert same(*states)
+    kept = ("event_id", "user", "segment", "created", "propensity", "items", "clicked")
+    one, other = (pl.read_parquet(tmp_path / f"out{n}" / "events.parquet").select(kept) for n in range(2))
+    assert one.equals(other)
+
+
+def test_lists_of_one_model_are_read_if_asked(folder: Path) -> None:
+    one, other, both = (read_click_log(folder / "out", model=name).lists for name in ("default", "other", None))
+    assert one + other == both
+    with pytest.raises(FileError, match="has no list of model 'mine'; there are lists of: default, other"):
+        read_click_log(folder / "out", model="mine")
+
+
+def test_an_export_is_taken_as_it_is(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="is an export of rankfall, whose columns are known; leave out --column"):
+        read_click_log(folder / "out", columns={"item": "items"})
+    assert isinstance(CATALOG.ids[0], int)
+    with pytest.raises(FileError, match="items are whole numbers; expected text, as ids of the catalog are"):
+        read_click_log(folder / "out", whole_ids=False)
+    with running(str(tmp_path / "data")) as engine:
+        export(engine.store, tmp_path / "out")
+    with pytest.raises(FileError, match="has no list with feedback"):
+        read_click_log(tmp_path / "out")
