@@ -47,7 +47,7 @@ def test_beside_a_server(tmp_path: Path) -> None:
         assert same(policy.model.arrays(), batch_state(tmp_path / "out"))
         assert [w["weight"] for w in learned["weights"]] == policy.weights.tolist()
         assert before in call("snapshot", "list", "default", "--data", data).output
-        assert "again what it was" in call("snapshot", "restore", "default", before, "--data", data).output
+        assert "is back at snapshot" in call("snapshot", "restore", "default", before, "--data", data).output
         assert server.settled(0)["learned"] == 0
         call("snapshot", "save", "default", before, "--data", data, "--out", tmp_path / "then.rankfall")
         assert rankfall.load(tmp_path / "then.rankfall").n_updates == 0
