@@ -1,6 +1,8 @@
+import itertools
 import json
 import math
 import random
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
 from pathlib import Path
@@ -10,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 from logged import CATALOG, Watch, batch_state, clicks, drive, running, same, state_of
+from waiting import wait_until
 
 from rankfall import Catalog, load
 from rankfall.click_logs import read_click_log
@@ -42,17 +45,28 @@ def test_the_state_can_be_computed_from_the_files_alone(place: str, tmp_path: Pa
 
 
 def test_an_export_beside_servers_is_of_one_moment(place: str, tmp_path: Path) -> None:
+    enough = threading.Event()
+
+    def work(engine: Engine, seed: int) -> None:
+        for turn in itertools.count():
+            drive(engine, 10, seed=2 * turn + seed)
+            if enough.is_set():
+                return
+
     with running(place) as one, running(place) as other, ThreadPoolExecutor(2) as threads:
-        drive(one, 1)
-        working = [threads.submit(drive, engine, 200, seed) for seed, engine in enumerate((one, other))]
-        cuts = []
-        while not all(job.done() for job in working):
-            done = export(other.store, tmp_path)
-            cuts.append(done.cut)
-            if done.with_feedback:
-                one.save_state(one.model("default"), "", done.cut, tmp_path / "state")
-                assert same(batch_state(tmp_path), load(tmp_path / "state").model.arrays())
-        assert len(set(cuts)) > 2
+        working = [threads.submit(work, engine, seed) for seed, engine in enumerate((one, other))]
+        cut = one.store.end()
+        try:
+            for _ in range(4):
+                wait_until(lambda cut=cut: one.store.end() > cut or any(job.done() for job in working))
+                done = export(other.store, tmp_path)
+                assert done.cut > cut
+                cut = done.cut
+                if done.with_feedback:
+                    one.save_state(one.model("default"), "", done.cut, tmp_path / "state")
+                    assert same(batch_state(tmp_path), load(tmp_path / "state").model.arrays())
+        finally:
+            enough.set()
         for job in working:
             job.result()
 

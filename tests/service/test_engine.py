@@ -3,7 +3,6 @@
 import json
 import math
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from itertools import permutations
@@ -12,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from engines import START, WAIT, FakeClock, Quiet, arrays, batch, make_model, open_engine, patch, small_catalog
+from postgres import Cluster
+from waiting import PATIENCE
 
 from rankfall import CascadeHybrid, Catalog, CatalogError, RankError
 from rankfall.errors import ConflictError, NotFoundError, StoreError
@@ -437,7 +438,9 @@ def test_a_batch_that_is_tried_again_decides_nothing_twice(engine: Quiet, monkey
 # The catalog, models and users
 
 
-def test_answers_and_forgetting_do_not_wait_for_each_other(postgres_url: str, clock: FakeClock) -> None:
+def test_answers_and_forgetting_do_not_wait_for_each_other(
+    postgres: Cluster, postgres_url: str, clock: FakeClock
+) -> None:
     """One server has feedback and a decision in one batch; another forgets the user meanwhile."""
     problems: list[str] = []
     first = open_engine(postgres_url, clock, on_store_error=lambda: problems.append("first"))
@@ -445,26 +448,26 @@ def test_answers_and_forgetting_do_not_wait_for_each_other(postgres_url: str, cl
     batched, alone = threading.Event(), threading.Event()
 
     def decide(tx: Transaction) -> None:
-        alone.wait(5)
+        assert alone.wait(PATIENCE)
         tx.exclusive()
 
     def forget(tx: Transaction) -> None:
         tx.exclusive()
         alone.set()
-        time.sleep(0.2)
+        postgres.wait_for_blocked(postgres_url)
         second.forget("anna")(tx)
 
     try:
         make_model(first, "own", scope="user")
         second.run(second.fold)
         event = first.rank_now("own", user="anna")
-        waiting = [first._keeper.ask(Do(lambda _: batched.wait(5)))]  # what is asked meanwhile comes in one batch
+        waiting = [first._keeper.ask(Do(lambda _: batched.wait(PATIENCE)))]  # what is asked meanwhile is one batch
         waiting.append(first._keeper.ask(Feed([FeedbackRequest(event_id=event.id, clicked=1)], lambda _: True)))
         waiting.append(first._keeper.ask(Do(decide)))
         batched.set()
         waiting.append(second._keeper.ask(Do(forget)))
         for future in waiting:
-            future.result(30)
+            future.result(PATIENCE)
         assert problems == []
         assert second.store.event(event.id) is None
     finally:

@@ -3,13 +3,14 @@
 import sqlite3
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from waiting import PATIENCE
 
 from rankfall.array_container import pack, unpack
 from rankfall.errors import FileError, RankfallError, StoreError
@@ -216,38 +217,54 @@ def test_a_user_is_forgotten(store: Store) -> None:
 
 
 @pytest.mark.parametrize("first", ["answer", "forget"])
-def test_a_user_is_forgotten_whole_while_another_server_answers(place: str, store: Store, first: str) -> None:
+def test_a_user_is_forgotten_whole_while_another_server_answers(
+    place: str, store: Store, first: str, request: pytest.FixtureRequest
+) -> None:
     """Whoever comes first, nothing of the user is left; and nobody waits for ever."""
     with store.transaction() as tx:
         tx.add_events(
             [replace(EVENT, id=f"e{n}", request_id=None, model="m", owner="anna", user="anna") for n in range(4)]
         )
-    began, result = threading.Event(), []
+    other = open_store(place)
+    began, asks, result = threading.Event(), threading.Event(), []
 
     def forget() -> None:
-        other = open_store(place)
+        turn("forget")
         with other.transaction() as tx:
             tx.forget("anna", ["m"])
-            began.set()
-            time.sleep(0.2 if first == "forget" else 0.0)
-        other.close()
+            hold("forget")
 
     def answers() -> None:
+        turn("answer")
         with store.transaction() as tx:
             result.append(tx.append_on_events([feedback(f"e{n}", owner="anna") for n in range(4)]))
-            began.set()
-            time.sleep(0.2 if first == "answer" else 0.0)
+            hold("answer")
 
-    one, then = (answers, forget) if first == "answer" else (forget, answers)
-    threads = [threading.Thread(target=one), threading.Thread(target=then)]
-    threads[0].start()
-    assert began.wait(30)
-    threads[1].start()
-    for thread in threads:
-        thread.join(30)
+    def turn(who: str) -> None:
+        if who != first:
+            assert began.wait(PATIENCE)
+            asks.set()
+
+    def hold(who: str) -> None:
+        """Let the first one end only when the other one waits for it."""
+        if who == first:
+            began.set()
+            assert asks.wait(PATIENCE)
+            wait_for_blocked(place, request)
+
+    with ThreadPoolExecutor(2) as threads:
+        for job in [threads.submit(forget), threads.submit(answers)]:
+            job.result(PATIENCE)
+    other.close()
     assert result == [[first == "answer"] * 4]
     assert store.tail(START, 10) == []
     assert store.event("e0") is None
+
+
+def wait_for_blocked(place: str, request: pytest.FixtureRequest) -> None:
+    """Wait until somebody waits for a lock, where the database can say so; SQLite cannot."""
+    if place.startswith("postgresql"):
+        request.getfixturevalue("postgres").wait_for_blocked(place)
 
 
 def test_answers_of_keys_between_two_places(store: Store) -> None:
@@ -502,23 +519,27 @@ def test_postgresql_without_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
         open_store(f"postgresql://me:{SECRET}@127.0.0.1:1/db")
 
 
-def test_the_writer_waits_for_others_who_are_alone(place: str, store: Store) -> None:
+def test_the_writer_waits_for_others_who_are_alone(place: str, store: Store, request: pytest.FixtureRequest) -> None:
     other = open_store(place)
     order: list[str] = []
+    asks = threading.Event()
 
     def second() -> None:
+        asks.set()
         with other.transaction() as tx:
             tx.exclusive()
             order.append("second")
 
     try:
-        with store.transaction() as tx:
-            tx.exclusive()
-            thread = threading.Thread(target=second)
-            thread.start()
-            tx.note("a", "1")
-            order.append("first")
-        thread.join()
+        with ThreadPoolExecutor(1) as threads:
+            with store.transaction() as tx:
+                tx.exclusive()
+                job = threads.submit(second)
+                assert asks.wait(PATIENCE)
+                wait_for_blocked(place, request)
+                tx.note("a", "1")
+                order.append("first")
+            job.result(PATIENCE)
         assert order == ["first", "second"]
     finally:
         other.close()
