@@ -326,7 +326,7 @@ def test_files_that_are_no_model_are_refused_in_words(tmp_path):
     path.write_text("no")
     refused("is not a readable Parquet file")
     log_of("cascade", 10).write_parquet(path)
-    refused("columns list, position, item, click, and holds no fitted click model; make one from a log with: rankfall")
+    refused("columns list, position, item, click, and holds no fitted click model; make one from a click log with:")
     fitted = fit_position_based(log_of("position_based", 200))
     table = fitted.frame()
     for change, said in (
@@ -335,7 +335,7 @@ def test_files_that_are_no_model_are_refused_in_words(tmp_path):
         ({"lists": None}, "'lists'"),
         ({"lists": -3}, "lists must be a whole number from 0 on, got -3"),
         ({"converged": "yes"}, "converged is 'yes'"),
-        ({"termination": [0.0]}, "examination and termination are not of the same positions"),
+        ({"termination": [0.0]}, "examination and termination do not have the same positions"),
         ({"log_likelihood": "low"}, "log_likelihood must be a number"),
         ({"table": table.drop("value")}, "value"),
         ({"table": table[1:]}, "examination does not go from the top down without a gap"),
