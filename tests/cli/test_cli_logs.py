@@ -16,7 +16,7 @@ from served import Served, make_catalog
 
 import rankfall
 from rankfall.cli import app
-from rankfall.service.http.keys import Keys
+from rankfall.service.http.api_keys import Keys
 
 
 def call(*arguments: object, code: int = 0) -> Result:
