@@ -3,7 +3,7 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run test soak field servers lint clean
+.PHONY: run test soak field docs servers lint clean
 .DELETE_ON_ERROR:
 
 run: $(READY)  ## the paper's experiments, small, on the data that comes with the package; a minute or two
@@ -17,6 +17,9 @@ soak: $(READY) servers  ## the long forms of the tests that crash servers; an ho
 
 field: $(READY)  ## every study of the field, into docs/field-results.md; about an hour
 	$(BIN)/python scripts/field
+
+docs: $(READY)  ## docs/cli.md, from the commands themselves
+	$(BIN)/python scripts/cli_reference.py
 
 servers:  ## PostgreSQL and a browser for the tests that need them, installed where that is possible
 	@scripts/servers

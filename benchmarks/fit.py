@@ -15,7 +15,7 @@ import click
 import numpy as np
 import polars as pl
 
-from rankfall.users import Cascade, DependentClick, PositionBased, Table, User
+from rankfall.users import Cascade, DependentClick, PerItem, PositionBased, User
 from rankfall.users.fitting import FITS, draw_log
 
 
@@ -41,9 +41,9 @@ def main(lists: int, items: int, k: int) -> None:
     """Draw, fit, and say how long it took."""
     alpha = np.random.default_rng(0).beta(1.0, 6.0, size=items)
     users = {
-        "cascade": User(Table(alpha), Cascade()),
-        "dependent_click": User(Table(alpha), DependentClick(np.linspace(0.7, 0.3, k))),
-        "position_based": User(Table(alpha), PositionBased(0.85 ** np.arange(k))),
+        "cascade": User(PerItem(alpha), Cascade()),
+        "dependent_click": User(PerItem(alpha), DependentClick(np.linspace(0.7, 0.3, k))),
+        "position_based": User(PerItem(alpha), PositionBased(0.85 ** np.arange(k))),
     }
     shown = random_lists(items, lists, k, 1)
     with tempfile.TemporaryDirectory() as folder:

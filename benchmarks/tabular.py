@@ -22,7 +22,7 @@ from rankfall.catalog import Catalog
 from rankfall.experiments.simulation import simulate
 from rankfall.policies import Ranking
 from rankfall.policies.cascading import KINDS
-from rankfall.users import Cascade, DependentClick, Table, User
+from rankfall.users import Cascade, DependentClick, PerItem, User
 
 
 class Plain:
@@ -159,7 +159,7 @@ def main(items: int, positions: int, steps: int, repeats: int) -> None:
     for _ in range(repeats):
         for kind in KINDS:
             clicks = DependentClick([0.8] * positions) if kind.name == "DCMKLUCB" else Cascade()
-            user = User(Table(attraction), clicks)
+            user = User(PerItem(attraction), clicks)
             regrets = []
             for form in ("ours", "plain"):
                 warm, policy = (

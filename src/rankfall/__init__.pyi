@@ -181,10 +181,10 @@ from .users import (
     Linear as Linear,
 )
 from .users import (
-    PositionBased as PositionBased,
+    PerItem as PerItem,
 )
 from .users import (
-    Table as Table,
+    PositionBased as PositionBased,
 )
 from .users import (
     User as User,

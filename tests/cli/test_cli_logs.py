@@ -3,16 +3,15 @@
 import json
 import random
 import signal
-import subprocess
-import sys
-import time
 import tomllib
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from ending import run_until
 from logged import CATALOG, batch_state, clicks, drive, running, same, state_of
 from served import Served, make_catalog
+from waiting import wait_until
 
 import rankfall
 from rankfall.cli import app
@@ -47,7 +46,7 @@ def test_beside_a_server(tmp_path: Path) -> None:
         assert same(policy.model.arrays(), batch_state(tmp_path / "out"))
         assert [w["weight"] for w in learned["weights"]] == policy.weights.tolist()
         assert before in call("snapshot", "list", "default", "--data", data).output
-        assert "again what it was" in call("snapshot", "restore", "default", before, "--data", data).output
+        assert "is back at snapshot" in call("snapshot", "restore", "default", before, "--data", data).output
         assert server.settled(0)["learned"] == 0
         call("snapshot", "save", "default", before, "--data", data, "--out", tmp_path / "then.rankfall")
         assert rankfall.load(tmp_path / "then.rankfall").n_updates == 0
@@ -58,14 +57,9 @@ def test_an_import_that_was_killed_goes_on(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with running(str(data)):
         pass
-    command = [sys.executable, "-m", "rankfall", "import", str(path), "--data", str(data)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    ended = run_until("insert", 2_500, "import", str(path), "--data", str(data))
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
     with running(str(data)) as server:
-        end = time.monotonic() + 60
-        while server.store.ranked("default") < 2_000 and process.poll() is None and time.monotonic() < end:
-            time.sleep(0.005)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
         there = server.store.ranked("default")
         assert there % 1_000 == 0
         assert 0 < there < 12_000
@@ -76,9 +70,7 @@ def test_an_import_that_was_killed_goes_on(tmp_path: Path) -> None:
         killed = state_of(server)
     with running(str(tmp_path / "other")) as other:
         call("import", path, "--data", tmp_path / "other")
-        end = time.monotonic() + 20
-        while other.position < other.store.end() and time.monotonic() < end:
-            time.sleep(0.01)
+        wait_until(lambda: other.position >= other.store.end())
         assert same(killed, state_of(other))
 
 

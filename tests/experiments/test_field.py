@@ -13,7 +13,7 @@ from rankfall.errors import FileError, ProblemError
 from rankfall.experiments.field import FieldStudy, compared, frame_of, is_field, markdown, run_field, write_field
 from rankfall.experiments.simulation import simulate
 from rankfall.policies import LINEAR, POLICIES, check_policy
-from rankfall.users import Drifting, Intents, PositionBased, Table, User, restaurant
+from rankfall.users import Drifting, Intents, PerItem, PositionBased, User, restaurant
 from rankfall.users.fitting import Fitted, draw_log
 
 ROOT = Path(__file__).parents[2]
@@ -187,7 +187,7 @@ reward = "any"
 
 def test_policies_on_a_user_fitted_from_a_log(tmp_path: Path) -> None:
     """From a log through two commands to a table, with the user that the fit found."""
-    true = User(Table([0.6, 0.1, 0.3, 0.2, 0.5]), PositionBased([1.0, 0.6, 0.3]))
+    true = User(PerItem([0.6, 0.1, 0.3, 0.2, 0.5]), PositionBased([1.0, 0.6, 0.3]))
     shown = np.random.default_rng(0).permuted(np.tile(np.arange(5), (3000, 1)), axis=1)[:, :3]
     log = draw_log(true, shown).with_columns(pl.col("item").replace_strict(range(5), list("abcde")))
     log.write_parquet(tmp_path / "clicks.parquet")

@@ -1,6 +1,5 @@
 """Click logs that a service learns from."""
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from logged import CATALOG, batch_state, clicks, running, same, state_of
+from waiting import wait_until
 
 from rankfall import generate
 from rankfall.click_logs import read_click_log
@@ -40,9 +40,7 @@ def test_an_import_is_learned_once_and_by_servers_that_run(place: str, tmp_path:
         whole = import_clicks(engine, "default", log)
         again = import_clicks(engine, "default", log)
         assert (first.lists, whole.lists, whole.known, again.lists, again.known) == (1_700, 800, 1_700, 0, 2_500)
-        end = time.monotonic() + 20
-        while server.position < engine.store.end() and time.monotonic() < end:
-            time.sleep(0.01)
+        wait_until(lambda: server.position >= engine.store.end())
         export(engine.store, tmp_path)
         assert same(batch_state(tmp_path), state_of(server))
         assert same(state_of(engine), state_of(server))

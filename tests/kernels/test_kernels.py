@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from general_loop import Stepwise
 
 from rankfall import POLICIES, CascadeUser, Catalog, LinearPolicy, ProblemError, RankError, Ranking, generate, simulate
 from rankfall.experiments.bench.plain_numpy import Yardstick
@@ -16,10 +17,6 @@ from rankfall.kernels.items import items_of
 from rankfall.policies import PAPER
 
 TRADEOFFS = [round(0.1 * i, 1) for i in range(11)]
-
-
-class Stepwise(CascadeUser):
-    """The same user; being a subclass, it is met in the general loop."""
 
 
 def problem(seed: int, *, items: int, d: int, m: int, tradeoff: float) -> tuple[Catalog, dict[str, np.ndarray]]:

@@ -38,7 +38,7 @@ def gain_seen_by_user(x, j, A, a):
     """
     theta = np.eye(x.shape[1])[j]
     user = rankfall.CascadeUser(x, np.full((len(x), 1), 0.5), theta, [1.0], tradeoff=0.5)
-    return 2 * (user.attraction([*A, a])[-1] - 0.25)
+    return 2 * (user.attraction_of([*A, a])[-1] - 0.25)
 
 
 @pytest.mark.parametrize("recipe", [rankfall.CascadeHybrid, rankfall.CascadeLSB], ids=lambda r: r.name)

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from engines import FakeClock, arrays, make_model, open_engine
+from general_loop import Stepwise
 
 from rankfall import CascadeHybrid, CascadeUser, Catalog, ProblemError, RankError, Recipe, check_policy, generate, load
 from rankfall.experiments.simulation import simulate
@@ -24,10 +25,6 @@ EVERY_TS = [
     replace(LINEAR[name], name=f"{name} drawn", exploration="thompson")
     for name in ("CascadeHybrid", "CascadeLinUCB", "CascadeLinUCBFull", "CascadeLSB", "CascadeLSBFull")
 ]
-
-
-class Stepwise(CascadeUser):
-    """The same user; being a subclass, it is met in the general loop."""
 
 
 def user(kind: type[CascadeUser] = CascadeUser, tradeoff: float = 0.5) -> CascadeUser:

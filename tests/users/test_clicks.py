@@ -18,9 +18,9 @@ from rankfall import (
     Cascade,
     DependentClick,
     FileError,
+    PerItem,
     PositionBased,
     ProblemError,
-    Table,
     User,
     check_environment,
     fit_cascade,
@@ -33,9 +33,9 @@ from rankfall.users.fitting import FITS, Fitted, draw_log, read_log
 
 ALPHA = np.array([0.5, 0.05, 0.3, 0.15, 0.4, 0.1, 0.25, 0.2])
 USERS = {
-    "cascade": User(Table(ALPHA), Cascade()),
-    "dependent_click": User(Table(ALPHA), DependentClick([0.7, 0.5, 0.4, 0.3])),
-    "position_based": User(Table(ALPHA), PositionBased([1.0, 0.7, 0.4, 0.2])),
+    "cascade": User(PerItem(ALPHA), Cascade()),
+    "dependent_click": User(PerItem(ALPHA), DependentClick([0.7, 0.5, 0.4, 0.3])),
+    "position_based": User(PerItem(ALPHA), PositionBased([1.0, 0.7, 0.4, 0.2])),
 }
 
 
@@ -326,7 +326,7 @@ def test_files_that_are_no_model_are_refused_in_words(tmp_path):
     path.write_text("no")
     refused("is not a readable Parquet file")
     log_of("cascade", 10).write_parquet(path)
-    refused("columns list, position, item, click, and holds no fitted click model; make one from a log with: rankfall")
+    refused("columns list, position, item, click, and holds no fitted click model; make one from a click log with:")
     fitted = fit_position_based(log_of("position_based", 200))
     table = fitted.frame()
     for change, said in (
@@ -335,7 +335,7 @@ def test_files_that_are_no_model_are_refused_in_words(tmp_path):
         ({"lists": None}, "'lists'"),
         ({"lists": -3}, "lists must be a whole number from 0 on, got -3"),
         ({"converged": "yes"}, "converged is 'yes'"),
-        ({"termination": [0.0]}, "examination and termination are not of the same positions"),
+        ({"termination": [0.0]}, "examination and termination do not have the same positions"),
         ({"log_likelihood": "low"}, "log_likelihood must be a number"),
         ({"table": table.drop("value")}, "value"),
         ({"table": table[1:]}, "examination does not go from the top down without a gap"),

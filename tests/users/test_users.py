@@ -1,6 +1,5 @@
 """Users of any attraction and click model, against enumeration of everything their coins can say."""
 
-import copy
 import itertools
 import math
 
@@ -21,16 +20,17 @@ from rankfall import (
     Drifting,
     Hybrid,
     Linear,
+    PerItem,
     PositionBased,
     ProblemError,
     Ranking,
-    Table,
     User,
     check_environment,
     simulate,
 )
 from rankfall.errors import FeedbackError
-from rankfall.experiments.simulation import _stepwise, streams
+from rankfall.experiments.episodes.general import _Memory, any_policy_with_any_user
+from rankfall.experiments.simulation import streams
 from rankfall.policies.ranking import all_clicks, eligible
 
 PAIRS = [
@@ -51,7 +51,7 @@ def attraction(kind, rng, n=6):
     theta, beta = rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(2))
     match kind:
         case "table":
-            return Table(rng.random(n))
+            return PerItem(rng.random(n))
         case "linear":
             return Linear(z, beta)
         case "hybrid":
@@ -117,7 +117,7 @@ def literal(model, alpha, rng, termination=None, examination=None):
 @pytest.mark.parametrize(("model", "reward"), PAIRS)
 def test_clicks_and_rewards_are_as_frequent_as_the_story_says(model, reward):
     rng = np.random.default_rng(7)
-    user = User(Table([0.6, 0.3, 0.5, 0.2]), clicks(model, rng, 4), reward)
+    user = User(PerItem([0.6, 0.3, 0.5, 0.2]), clicks(model, rng, 4), reward)
     items, trials = np.array([1, 0, 2, 3]), 20_000
     stories = [
         literal(
@@ -149,7 +149,7 @@ def test_clicks_and_rewards_are_as_frequent_as_the_story_says(model, reward):
 
 
 def test_rewards_by_hand():
-    table = Table([0.5, 0.4])
+    table = PerItem([0.5, 0.4])
     dependent = DependentClick([0.8, 0.5])
     assert User(table, Cascade()).reward([0, 1]) == pytest.approx(0.7)
     assert User(table, dependent, "any").reward([0, 1]) == pytest.approx(0.7)
@@ -161,7 +161,7 @@ def test_rewards_by_hand():
 
 
 def test_clicks_by_hand():
-    table = Table([0.5, 0.4, 0.9])
+    table = PerItem([0.5, 0.4, 0.9])
     items, coins = [0, 1, 2], [0.45, 0.39, 0.5]
     assert User(table, Cascade()).click(items, coins) == 0
     assert User(table, Cascade()).click(items, [0.5, 0.4, 0.9]) is None
@@ -207,11 +207,11 @@ def test_best_is_the_optimum_where_a_formula_gives_it(model, reward, kind):
 def test_best_where_termination_falls_is_close_and_never_worse_than_sorting():
     """By hand: with v = (1, 0, 0) an attractive item on top ends it all; the best list has the dullest there."""
     rng = np.random.default_rng(3)
-    user = User(Table([0.9, 0.8, 0.7, 0.1]), DependentClick([1.0, 0.0, 0.0]), "clicks")
+    user = User(PerItem([0.9, 0.8, 0.7, 0.1]), DependentClick([1.0, 0.0, 0.0]), "clicks")
     assert user.best(3)[0] == 3
     exact = 0
     for _ in range(100):
-        user = User(Table(rng.random(6)), DependentClick(rng.random(4)), "clicks")
+        user = User(PerItem(rng.random(6)), DependentClick(rng.random(4)), "clicks")
         ours, most = user.reward(user.best(4)), user.reward(user.optimum(4))
         assert user.reward(user.attraction.greedy(4)) - 1e-12 <= ours <= most + 1e-12
         assert ours > 0.97 * most
@@ -234,8 +234,8 @@ def test_best_is_greedy_where_items_take_from_each_other(model, reward, kind):
 
 
 def test_of_equals_the_lowest_row():
-    assert User(Table([0.1, 0.5, 0.1, 0.5]), Cascade()).best(4).tolist() == [1, 3, 0, 2]
-    assert User(Table([0.1, 0.5, 0.3]), PositionBased([0.2, 0.9, 0.2])).best(3).tolist() == [2, 1, 0]
+    assert User(PerItem([0.1, 0.5, 0.1, 0.5]), Cascade()).best(4).tolist() == [1, 3, 0, 2]
+    assert User(PerItem([0.1, 0.5, 0.3]), PositionBased([0.2, 0.9, 0.2])).best(3).tolist() == [2, 1, 0]
 
 
 # --- nonsense -----------------------------------------------------------------------------------------------------
@@ -244,42 +244,42 @@ def test_of_equals_the_lowest_row():
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Table([0.5, 1.5]), "alpha holds 1.5; attraction is a probability"),
-        (lambda: Table([]), "alpha is empty"),
-        (lambda: Table([math.nan]), "alpha holds nan"),
+        (lambda: PerItem([0.5, 1.5]), "alpha holds 1.5; attraction is a probability"),
+        (lambda: PerItem([]), "alpha is empty"),
+        (lambda: PerItem([math.nan]), "alpha holds nan"),
         (lambda: Linear([[1.0, 2.0]], [1.0]), "beta has 1 entries for 2 columns"),
         (lambda: Linear(np.empty((0, 1)), [1.0]), "relevance has no rows"),
         (lambda: Coverage([[2.0]], [1.0]), r"coverage must lie in \[0, 1\]"),
         (lambda: Hybrid([[0.5]], [[1.0]], [1.0], [1.0], 2.0), "tradeoff must be"),
         (lambda: DependentClick([0.5, -0.1]), "termination holds -0.1"),
         (lambda: PositionBased([]), "examination is empty"),
-        (lambda: User([0.5], Cascade()), "attraction must be a Table"),
-        (lambda: User(Table([0.5]), "cascade"), "clicks must be a Cascade"),
-        (lambda: User(Table([0.5]), Cascade(), "regret"), "reward must be one of any, clicks, satisfied"),
-        (lambda: User(Table([0.5]), PositionBased([1.0]), "satisfied"), "makes no sense with PositionBased"),
-        (lambda: User(Table([0.5]), DocumentBased(), "satisfied"), "choose from clicks, any"),
-        (lambda: User(Table([0.5]), Cascade()).best(2), "k must be a whole number from 1 to 1"),
-        (lambda: User(Table([0.5]), Cascade()).reward([1]), "items holds row 1"),
-        (lambda: User(Table([0.5, 0.5]), Cascade()).reward([1, 1]), "items holds 1 twice"),
-        (lambda: User(Table([0.5, 0.5]), Cascade()).click([1, 0], [0.5]), "1 coins for 2 positions"),
-        (lambda: User(Table([0.5, 0.5]), DependentClick([0.5])).reward([1, 0]), "longer than the 1 positions"),
-        (lambda: User(Table(np.ones(300)), Cascade()).optimum(3), "26,730,600 lists"),
+        (lambda: User([0.5], Cascade()), "attraction must be a PerItem"),
+        (lambda: User(PerItem([0.5]), "cascade"), "clicks must be a Cascade"),
+        (lambda: User(PerItem([0.5]), Cascade(), "regret"), "reward must be one of any, clicks, satisfied"),
+        (lambda: User(PerItem([0.5]), PositionBased([1.0]), "satisfied"), "makes no sense with PositionBased"),
+        (lambda: User(PerItem([0.5]), DocumentBased(), "satisfied"), "choose from clicks, any"),
+        (lambda: User(PerItem([0.5]), Cascade()).best(2), "k must be a whole number from 1 to 1"),
+        (lambda: User(PerItem([0.5]), Cascade()).reward([1]), "items holds row 1"),
+        (lambda: User(PerItem([0.5, 0.5]), Cascade()).reward([1, 1]), "items holds 1 twice"),
+        (lambda: User(PerItem([0.5, 0.5]), Cascade()).click([1, 0], [0.5]), "1 coins for 2 positions"),
+        (lambda: User(PerItem([0.5, 0.5]), DependentClick([0.5])).reward([1, 0]), "longer than the 1 positions"),
+        (lambda: User(PerItem(np.ones(300)), Cascade()).optimum(3), "26,730,600 lists"),
         (lambda: Drifting([]), "changes are empty"),
-        (lambda: Drifting([(5, User(Table([0.5]), Cascade()))]), "must stand at step 0, got 5"),
-        (lambda: Drifting([(0, User(Table([0.5]), Cascade()))] * 2), "must ascend in steps, got 0 after 0"),
+        (lambda: Drifting([(5, User(PerItem([0.5]), Cascade()))]), "must stand at step 0, got 5"),
+        (lambda: Drifting([(0, User(PerItem([0.5]), Cascade()))] * 2), "must ascend in steps, got 0 after 0"),
         (lambda: Drifting([(0, "me")]), "must hold environments"),
         (
-            lambda: Drifting([(0, User(Table([0.5]), Cascade())), (5, User(Table([0.5, 0.1]), Cascade()))]),
+            lambda: Drifting([(0, User(PerItem([0.5]), Cascade())), (5, User(PerItem([0.5, 0.1]), Cascade()))]),
             "the same items, got 1 and 2",
         ),
         (
             lambda: Drifting(
-                [(0, User(Table([0.5]), Cascade())), (5, User(Table([0.5]), DocumentBased()))], smooth=True
+                [(0, User(PerItem([0.5]), Cascade())), (5, User(PerItem([0.5]), DocumentBased()))], smooth=True
             ),
             "one of attraction alone",
         ),
-        (lambda: Drifting([(0, User(Table([0.5]), Cascade()))], every=3), "every is for smooth drift"),
-        (lambda: Drifting([(0, User(Table([0.5]), Cascade()))]).at(-1), "step must be a whole number"),
+        (lambda: Drifting([(0, User(PerItem([0.5]), Cascade()))], every=3), "every is for smooth drift"),
+        (lambda: Drifting([(0, User(PerItem([0.5]), Cascade()))]).at(-1), "step must be a whole number"),
     ],
 )
 def test_nonsense_is_refused_in_words(make, said):
@@ -342,13 +342,13 @@ def test_policies_of_any_kind_on_the_user_of_the_paper_see_what_the_plain_loop_s
 
 def test_the_plain_loop_adds_up_as_it_always_did():
     """The sums before they were kept as plain numbers: an array, added to at each step."""
-    person = User(Table(np.linspace(0.1, 0.7, 6)), Cascade())
+    person = User(PerItem(np.linspace(0.1, 0.7, 6)), Cascade())
     best = person.reward(person.best(3))
     totals, expected = np.zeros(4), np.zeros(4)
     policy, again = Shuffling(6), Shuffling(6)
     coin_rng, rng = streams(3)
     coins = coin_rng.random((200, 3))
-    _stepwise(policy, Wrapped(person), 3, best, rng)(coins, totals)
+    any_policy_with_any_user(policy, Wrapped(person), 3, best, rng)(coins, totals)
     _, rng = streams(3)
     for flips in coins:
         ranking = again.rank(3, rng=rng)
@@ -357,17 +357,17 @@ def test_the_plain_loop_adds_up_as_it_always_did():
     assert totals.tobytes() == expected.tobytes()
 
 
-def test_users_remember_lists_without_bound_on_their_number(monkeypatch):
-    monkeypatch.setattr("rankfall.users.user._ROOM", 10)
-    user = User(Table(np.linspace(0.1, 0.7, 6)), Cascade())
-    rewards = {items: user.reward(np.array(items)) for items in itertools.permutations(range(6), 3)}
-    assert len(user._seen) <= 10
-    assert all(user.reward(list(items)) == reward for items, reward in rewards.items())
-    assert copy.deepcopy(user).reward([0, 1]) == user.reward([0, 1])
+def test_a_simulation_remembers_a_bounded_number_of_lists():
+    user = User(PerItem(np.linspace(0.1, 0.7, 6)), Cascade())
+    memory = _Memory(user, room=10)
+    for items in itertools.permutations(range(6), 3):
+        for _ in range(2):
+            assert memory.look(np.array(items)).reward == user.reward(items)
+        assert len(memory._lists) <= 10
 
 
 def test_a_list_of_another_integer_type_is_not_mistaken():
-    user = User(Table([0.1, 0.5, 0.9]), Cascade())
+    user = User(PerItem([0.1, 0.5, 0.9]), Cascade())
     for kind in (np.int64, np.int32, np.uint8):
         assert user.reward(np.array([2, 0], dtype=kind)) == user.reward([2, 0])
     assert user.reward(np.array([0, 1, 2, 0])[::2][:1]) == user.reward([0])
@@ -382,7 +382,7 @@ class Fixed(Shuffling):
 
 
 def test_regret_is_against_the_best_list_of_each_step():
-    one, other = User(Table([0.6, 0.2, 0.1]), Cascade()), User(Table([0.1, 0.2, 0.9]), Cascade())
+    one, other = User(PerItem([0.6, 0.2, 0.1]), Cascade()), User(PerItem([0.1, 0.2, 0.9]), Cascade())
     drifting = Drifting([(0, one), (70, other), (90, one)])
     run = simulate(Fixed(3), drifting, 120, 1, checkpoints=[70, 90, 120])
     assert run.regret.tolist() == pytest.approx([0.0, 20 * 0.8, 20 * 0.8])
@@ -390,7 +390,7 @@ def test_regret_is_against_the_best_list_of_each_step():
 
 
 def test_smooth_drift_moves_in_a_straight_line_and_stays():
-    one, other = User(Table([0.8, 0.2]), DocumentBased()), User(Table([0.0, 0.6]), DocumentBased())
+    one, other = User(PerItem([0.8, 0.2]), DocumentBased()), User(PerItem([0.0, 0.6]), DocumentBased())
     drifting = Drifting([(0, one), (100, other), (200, other)], smooth=True)
     for step in (0, 1, 50, 99):
         mixed = drifting.at(step)
@@ -436,7 +436,7 @@ def test_a_drifting_user_of_the_paper_is_two_users_one_after_the_other():
 
 
 def test_checkpoints_do_not_change_what_happens_to_a_drifting_user():
-    one, other = User(Table([0.6, 0.2, 0.1]), Cascade()), User(Table([0.1, 0.2, 0.9]), Cascade())
+    one, other = User(PerItem([0.6, 0.2, 0.1]), Cascade()), User(PerItem([0.1, 0.2, 0.9]), Cascade())
     runs = [
         simulate(Shuffling(3), Drifting([(0, one), (70, other)], smooth=True), 200, 2, seed=2, checkpoints=marks)
         for marks in (None, [200])
@@ -459,13 +459,13 @@ def test_the_checker_looks_at_drifting_users_at_many_steps():
         def reward(self, items):
             return super().reward(items) + 0.5
 
-    one = User(Table([0.3, 0.2, 0.1, 0.4]), DependentClick([0.5, 0.5, 0.5]))
-    check_environment(Drifting([(0, one), (50, User(Table([0.1] * 4), Cascade()))]), trials=2000)
+    one = User(PerItem([0.3, 0.2, 0.1, 0.4]), DependentClick([0.5, 0.5, 0.5]))
+    check_environment(Drifting([(0, one), (50, User(PerItem([0.1] * 4), Cascade()))]), trials=2000)
     check_environment(
-        Drifting([(0, one), (500, User(Table([0.1] * 4), DependentClick([0.5] * 3)))], smooth=True), trials=2000
+        Drifting([(0, one), (500, User(PerItem([0.1] * 4), DependentClick([0.5] * 3)))], smooth=True), trials=2000
     )
     with pytest.raises(ContractError, match="was earned on average"):
-        check_environment(Drifting([(0, one), (50, Promising(Table([0.3] * 4), Cascade()))]), trials=2000)
+        check_environment(Drifting([(0, one), (50, Promising(PerItem([0.3] * 4), Cascade()))]), trials=2000)
 
 
 def test_the_checker_knows_clicks_on_several_positions():
@@ -479,7 +479,7 @@ def test_the_checker_knows_clicks_on_several_positions():
 
     for broken in (Backwards, Beyond):
         with pytest.raises(ContractError, match="tuple of ascending positions"):
-            check_environment(broken(Table([0.5] * 4), DocumentBased()), trials=500)
+            check_environment(broken(PerItem([0.5] * 4), DocumentBased()), trials=500)
 
 
 def test_clicks_as_users_give_them_are_read_as_any_others():

@@ -13,17 +13,17 @@ from rankfall.errors import RankfallError
 
 COMMANDS = {
     "simulate": "Compare policies on a generated catalog.",
-    "bench": "Measure speed against plain NumPy.",
-    "data": "See, get and prepare data sets.",
+    "bench": "Measure how fast policies are, compared with plain NumPy.",
+    "data": "List, download and prepare data sets.",
     "reproduce": "Run the paper's experiments on a data set.",
-    "run": "Run a study of your own, from a file.",
-    "policies": "List every policy.",
+    "run": "Run the study in a file.",
+    "policies": "List the policies.",
     "serve": "Serve rankings and learn from feedback.",
     "key": "Make an API key for the service.",
     "snapshot": "Make, list, restore and save snapshots of a model.",
     "import": "Teach a model from a click log.",
-    "export": "Write the log of a service to Parquet.",
-    "replay": "Learn anew from a log, by another policy.",
+    "export": "Write the log of a service to Parquet files.",
+    "replay": "Let another policy learn from a log.",
     "fit": "Fit a click model to a click log.",
 }
 _MODULES = {"import": "importing"}  # where a command cannot give its module its name
@@ -66,7 +66,7 @@ def app() -> None:
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C ends it with a word, not a traceback."""
+    """Run the command line. Ctrl-C stops it without a traceback."""
     try:
         app(standalone_mode=False)
     except click.exceptions.Exit as done:

@@ -16,19 +16,39 @@ if TYPE_CHECKING:
     from rankfall.experiments.bench.measure import Growth, Serving, Speed
 
 
-@click.command(name="bench", help="Measure speed against plain NumPy, growth, cores, and rank alone.")
-@click.option("--data", default="movielens-small", show_default=True, help="A data set by name, or a folder or zip.")
-@click.option("--steps", type=click.IntRange(100), default=50_000, show_default=True, help="Steps of each run.")
-@click.option("--users", type=click.IntRange(1), default=3, show_default=True, help="Users to average over.")
-@click.option("--numpy-steps", type=click.IntRange(50), default=500, show_default=True, help="Steps of NumPy, a user.")
-@click.option("--largest", type=click.IntRange(1000), default=100_000, show_default=True, help="Most items for growth.")
-@click.option("--growth/--no-growth", default=True, show_default=True, help="Measure how a step grows.")
+@click.command(name="bench")
+@click.option("--data", default="movielens-small", show_default=True, help="Data set: a name, a folder or a zip file.")
+@click.option(
+    "--steps", type=click.IntRange(100), default=50_000, show_default=True, help="Number of steps in each run."
+)
+@click.option("--users", type=click.IntRange(1), default=3, show_default=True, help="Number of users to average over.")
+@click.option(
+    "--numpy-steps", type=click.IntRange(50), default=500, show_default=True, help="Number of steps of plain NumPy."
+)
+@click.option(
+    "--largest", type=click.IntRange(1000), default=100_000, show_default=True, help="Largest catalog to measure."
+)
+@click.option(
+    "--growth/--no-growth",
+    default=True,
+    show_default=True,
+    help="Measure how the time of a step grows with items, topics and positions.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("out/bench"), show_default=True)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("out/bench"),
+    show_default=True,
+    help="Folder for the figures measured.",
+)
 def command(
     data: str, steps: int, users: int, numpy_steps: int, largest: int, growth: bool, as_json: bool, out: Path
 ) -> None:
-    """Measure and print."""
+    """Measure how fast policies are, compared with plain NumPy.
+
+    Measures the time of a step on one core and on all, how it grows, and the time of a call of rank.
+    """
     # One core for NumPy as for us; it must be said before NumPy is imported.
     for library in ("OPENBLAS", "MKL", "OMP"):
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")

@@ -18,14 +18,14 @@ from rankfall.errors import FileError
 _COLUMNS = ("user", "item", "rating", "title", "topics")
 
 
-@click.group(name="data", help="See, get and prepare data sets.")
+@click.group(name="data")
 def command() -> None:
-    """Group the commands about data."""
+    """List, download and prepare data sets."""
 
 
-@command.command("list", help="The data sets known by name, and which of them are here.")
+@command.command("list")
 def list_() -> None:
-    """Print one row for each data set."""
+    """List the data sets known by name, and which of them are on this machine."""
     table = Table()
     for heading in ("name", "size", "here"):
         table.add_column(heading, overflow="fold")
@@ -36,10 +36,13 @@ def list_() -> None:
     console.print("All are for research, not for commercial use; rankfall data info NAME shows the terms of each.")
 
 
-@command.command(help="Size, terms and citation of a data set; users, items and ratings counted if it is here.")
+@command.command()
 @click.argument("name")
 def info(name: str) -> None:
-    """Print what is known about a data set, by name or path."""
+    """Show size, terms of use and citation of a data set.
+
+    NAME is the name of a data set or a path. Users, items and ratings are counted if the files are on this machine.
+    """
     console = Console(soft_wrap=True, highlight=False, markup=False)
     if name in KNOWN:
         entry = known(name)
@@ -56,10 +59,13 @@ def info(name: str) -> None:
     console.print(f"Topics: {', '.join(ratings.topics)}")
 
 
-@command.command(help="Download a data set from its publisher; continues where an earlier try stopped.")
+@command.command()
 @click.argument("name")
 def get(name: str) -> None:
-    """Fetch it and say where it is."""
+    """Download a data set from its publisher.
+
+    NAME is one of rankfall data list. A download that was interrupted continues where it stopped.
+    """
     entry = known(name)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
@@ -70,20 +76,32 @@ def get(name: str) -> None:
     console.print(f"Terms: {entry.terms}")
 
 
-@command.command("prepare", help="Make a data set ready for simulation, as section 4.1 of the paper does.")
+@command.command("prepare")
 @click.argument("name_or_path")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The file to write.")
-@click.option("--users", type=click.IntRange(2), default=1000, show_default=True, help="Most active users to keep.")
-@click.option("--items", type=click.IntRange(1), default=1000, show_default=True, help="Most rated items to keep.")
-@click.option("--threshold", type=float, default=5.0, show_default=True, help="Ratings from this on are positive.")
-@click.option("--topics", type=click.IntRange(1), help="Topics with the most items to keep.  [default: all]")
-@click.option("--rank", type=click.IntRange(1), default=10, show_default=True, help="Relevance features of an item.")
+@click.option(
+    "--users", type=click.IntRange(2), default=1000, show_default=True, help="Number of most active users to keep."
+)
+@click.option(
+    "--items", type=click.IntRange(1), default=1000, show_default=True, help="Number of most rated items to keep."
+)
+@click.option("--threshold", type=float, default=5.0, show_default=True, help="Lowest rating that counts as positive.")
+@click.option("--topics", type=click.IntRange(1), help="Number of topics with the most items to keep.  [default: all]")
+@click.option(
+    "--rank", type=click.IntRange(1), default=10, show_default=True, help="Number of relevance features of an item."
+)
 @click.option("--unit-preferences", is_flag=True, help="Divide each user's beta by its length.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Decides who is for training.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Seed that decides which users are for training.",
+)
 @click.option(
     "--items-table",
     type=click.Path(path_type=Path),
-    help="Your items, as .csv, .tsv or .parquet; NAME_OR_PATH is then your ratings.",
+    help="Table of your own items (.csv, .tsv or .parquet); NAME_OR_PATH is then the table of ratings.",
 )
 @column_option(_COLUMNS, f"With --items-table: which column holds what ({', '.join(_COLUMNS)}). May be repeated.")
 def prepare_(
@@ -99,7 +117,11 @@ def prepare_(
     items_table: Path | None,
     columns: tuple[tuple[str, str], ...],
 ) -> None:
-    """Prepare, save, and say what was done."""
+    """Prepare a data set for simulation, as section 4.1 of the paper does.
+
+    NAME_OR_PATH is one of rankfall data list, a folder or zip file of a data set, or, with --items-table, a table of
+    ratings. Look into docs/data.md for the formats.
+    """
     if not out.parent.is_dir():  # before the work, not after it
         raise FileError(f"cannot write {out}: the folder {out.parent} does not exist")
     with Console(stderr=True).status(f"preparing {name_or_path}"):

@@ -40,11 +40,11 @@ def run_options(command: C) -> C:
                 "--out",
                 type=click.Path(path_type=Path, file_okay=False),
                 required=True,
-                help="Folder for the results; a run that was stopped goes on from what is there.",
+                help="Folder for the results. A run that was stopped continues from what is in it.",
             ),
-            click.option("--workers", type=click.IntRange(1), help="Threads.  [default: one for each core]"),
+            click.option("--workers", type=click.IntRange(1), help="Number of workers.  [default: one for each core]"),
             click.option("--scheduler", metavar="ADDRESS", help="Run on this Dask cluster (needs rankfall[cluster])."),
-            click.option("--dry-run", is_flag=True, help="Say how much work it is and how long it will take."),
+            click.option("--dry-run", is_flag=True, help="Only say how much work it is and how long it will take."),
         )
     ):
         command = option(command)

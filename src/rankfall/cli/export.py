@@ -1,4 +1,4 @@
-"""``rankfall export``: the log of a service, as Parquet."""
+"""``rankfall export``: write the log of a service to Parquet files."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from rankfall.cli.store_options import open_store_at, store_options
 @click.command(name="export")
 @store_options
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder for the files.")
-@click.option("--model", help="Only this model.  [default: all]")
+@click.option("--model", help="Export only this model.  [default: all]")
 def command(data: Path | None, store: str | None, out: Path, model: str | None) -> None:
-    """Write the log of a service to Parquet: lists, decisions, and the catalog as it changed.
+    """Write the log of a service to Parquet files.
 
-    Servers may run meanwhile; the files hold the state of one moment.
+    Writes the lists with their feedback, the other entries of the journal, and the catalog as it changed. Servers may
+    run meanwhile; the files hold the state of one moment.
     """
     from rankfall.history.export import CATALOG, DECISIONS, EVENTS, export
 
     with closing(open_store_at(data, store)) as opened, progress_bar("exporting", None) as step:
         done = export(opened, out, model, step)
-    click.echo(f"{out / EVENTS}: {done.lists:,} lists, {done.answered:,} answered")
+    click.echo(f"{out / EVENTS}: {done.lists:,} lists, {done.with_feedback:,} with feedback")
     click.echo(f"{out / DECISIONS}: {done.decisions:,} decisions")
     click.echo(f"{out / CATALOG}: {done.catalog_rows:,} changes of items")

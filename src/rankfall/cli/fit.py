@@ -1,4 +1,4 @@
-"""``rankfall fit``: a click model from a log."""
+"""``rankfall fit``: fit a click model to a click log."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     "--model",
     required=True,
     type=click.Choice(["cascade", "dependent_click", "position_based"]),
-    help="The click model.",
+    help="The click model to fit.",
 )
 @click.option(
     "--held-out",
     type=click.FloatRange(0, 1, max_open=True),
     default=0.2,
     show_default=True,
-    help="Share of lists to judge it by; 0 for none.",
+    help="Share of the lists kept aside to judge the model by; 0 for none.",
 )
 @click.option(
     "--prior",
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="Views added to each item, clicked as often as the average item: steadies items that were seldom shown.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Which lists are held out.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed that decides which lists are kept aside."
+)
 @click_log_options
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the model to this Parquet file.")
 def command(
@@ -50,7 +52,9 @@ def command(
     log_model: str | None,
     out: Path | None,
 ) -> None:
-    """Fit a click model to a click log, and say how well it predicts clicks on lists it was not fitted on.
+    """Fit a click model to a click log.
+
+    Also prints how well the model predicts clicks on lists it was not fitted on.
 
     CLICKS is a CSV or Parquet file, or a folder of Parquet files, with one row for each item shown and columns list,
     position (1 for the top), item and click (0 or 1); or a folder that rankfall export wrote.
@@ -80,13 +84,13 @@ def _say(console: Console, fitted: Fitted, judged: Perplexity | None, lists: int
     table.add_row("attraction, lowest, median, highest", f"{low:.4f}, {middle:.4f}, {high:.4f}")
     table.add_row("log-likelihood of a list", f"{fitted.log_likelihood / fitted.lists:.4f}")
     if fitted.iterations:
-        table.add_row("steps of EM", f"{fitted.iterations:,}" + ("" if fitted.converged else " (not at rest yet)"))
+        table.add_row("steps of EM", f"{fitted.iterations:,}" + ("" if fitted.converged else " (not converged)"))
     if fitted.ignored:
         table.add_row("clicks after the first, ignored", f"{fitted.ignored:,}")
     if judged is not None:
         table.add_row(f"perplexity on {lists:,} other lists", f"{judged.overall:.4f}")
         if judged.unknown:
-            table.add_row("items there that it does not know", f"{judged.unknown:.2%}")
+            table.add_row("rows there with items it does not know", f"{judged.unknown:.2%}")
     console.print(table)
     name = fitted.by_position
     places = Table(show_header=True)

@@ -1,4 +1,4 @@
-"""``rankfall policies``: all there are."""
+"""``rankfall policies``: the policies there are."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from rich.table import Table
 from rankfall.policies import POLICIES, SERVED
 
 
-@click.command(short_help="List every policy.")
-@click.option("--plain", is_flag=True, help="Names only, one on a line.")
+@click.command(name="policies")
+@click.option("--plain", is_flag=True, help="Print only the names, one on each line.")
 def command(plain: bool) -> None:
-    """Every policy that can be named in a study; those marked * can also be served."""
+    """List the policies.
+
+    Each can be named in a study; those marked * can also be served.
+    """
     if plain:
         click.echo("\n".join(POLICIES))
         return

@@ -1,4 +1,4 @@
-"""``rankfall replay``: learn anew from a log, by another policy."""
+"""``rankfall replay``: let another policy learn from a log."""
 
 from __future__ import annotations
 
@@ -23,21 +23,27 @@ if TYPE_CHECKING:
 
 @click.command(name="replay")
 @click.argument("folder", metavar="LOGDIR", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--policy", required=True, type=click.Choice(list(SERVED)), help="The policy to learn with.")
-@click.option("--gamma", type=click.FloatRange(0), default=1.0, show_default=True, help="Its exploration.")
-@click.option("--model", help="Whose log.  [default: the only one there is]")
+@click.option(
+    "--policy", required=True, type=click.Choice(list(SERVED)), metavar="NAME", help="The policy that learns."
+)
+@click.option("--gamma", type=click.FloatRange(0), default=1.0, show_default=True, help="How much the policy explores.")
+@click.option("--model", help="Model whose lists are replayed.  [default: the only one in the log]")
 @click.option(
     "--scope",
     type=click.Choice(["global", "segment", "user"]),
-    help="One state for all, or for each.  [default: as the log has it]",
+    help="Whether there is one state in all, or one for each segment or user.  [default: as in the log]",
 )
-@click.option("--forgetting", type=ForgettingType(), help="discount=0.999, or window=1000 (lists).  [default: never]")
+@click.option(
+    "--forgetting",
+    type=ForgettingType(),
+    help="How the policy forgets: discount=0.999, or window=1000 (lists).  [default: never]",
+)
 @click.option(
     "--feedback",
     type=click.Choice(get_args(Feedback)),
-    help="Which items were seen: down to the first click, to the last, or all.  [default: as the policy has it]",
+    help="Which items count as seen: down to the first click, to the last, or all.  [default: as the policy has it]",
 )
-@click.option("--every-list", is_flag=True, help="Learn also from lists that the service did not learn from.")
+@click.option("--every-list", is_flag=True, help="Also learn from lists that the service did not learn from.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the result to this file, as JSON.")
 def command(
     folder: Path,
@@ -50,10 +56,10 @@ def command(
     every_list: bool,
     out: Path | None,
 ) -> None:
-    """Learn anew from a log that rankfall export wrote, by another policy.
+    """Let another policy learn from a log.
 
-    Says what it would know, how often it would have shown the same list, and, where lists were drawn at random, an
-    estimate of the click rate it would have had.
+    LOGDIR is a folder that rankfall export wrote. Prints what the policy learned, how often it would have shown the
+    same list, and, if some lists were drawn at random, an estimate of the click rate it would have had.
     """
     from rich.console import Console
 

@@ -12,21 +12,35 @@ from rankfall.experiments import SCALES, STUDIES, Preparation, paper_study
 from rankfall.policies import PAPER
 
 
-@click.command(name="reproduce", help="Run the paper's experiments on a data set, by name or path.")
+@click.command(name="reproduce")
 @click.argument("dataset")
-@click.option("--study", type=click.Choice([*STUDIES, "all"]), default="all", show_default=True, help="Which of them.")
-@click.option("--scale", type=click.Choice(list(SCALES)), default="quick", show_default=True, help="How much of it.")
-@click.option("--users", type=click.IntRange(1), help="Test users.  [default: as the scale says]")
-@click.option("--repeats", type=click.IntRange(1), help="Runs of each user.  [default: as the scale says]")
-@click.option("--steps", type=click.IntRange(1), help="Lists shown in each run.  [default: as the scale says]")
+@click.option(
+    "--study",
+    type=click.Choice([*STUDIES, "all"]),
+    default="all",
+    show_default=True,
+    help="Which of the paper's experiments.",
+)
+@click.option(
+    "--scale",
+    type=click.Choice(list(SCALES)),
+    default="quick",
+    show_default=True,
+    help="How many users, repeats and steps.",
+)
+@click.option("--users", type=click.IntRange(1), help="Number of test users.  [default: as the scale says]")
+@click.option("--repeats", type=click.IntRange(1), help="Number of runs for each user.  [default: as the scale says]")
+@click.option(
+    "--steps", type=click.IntRange(1), help="Number of lists shown in each run.  [default: as the scale says]"
+)
 @click.option(
     "--policies",
     type=PolicyNames(),
     default=",".join(PAPER),
-    help="Names, with commas between.  [default: those of the paper]",
+    help="Policies to compare, separated by commas.  [default: the five of the paper]",
 )
-@click.option("--gamma", type=click.FloatRange(0), default=1.0, show_default=True, help="Exploration.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Decides the users' coins.")
+@click.option("--gamma", type=click.FloatRange(0), default=1.0, show_default=True, help="How much policies explore.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the random numbers.")
 @click.option("--unit-preferences", is_flag=True, help="Divide each user's beta by its length.")
 @click.option("--perfect-coverage", is_flag=True, help="Let policies see the topic coverage of the test users.")
 @run_options
@@ -47,7 +61,10 @@ def command(
     scheduler: str | None,
     dry_run: bool,
 ) -> None:
-    """Build the study and run it."""
+    """Run the paper's experiments on a data set.
+
+    DATASET is one of rankfall data list, or a path.
+    """
     built = paper_study(
         dataset,
         STUDIES if study == "all" else [study],

@@ -12,15 +12,15 @@ from rankfall.experiments import Study
 from rankfall.experiments.field import FieldStudy, is_field
 
 
-@click.command(
-    name="run",
-    help="Run the study in a file: on a data set, such as the study.toml beside earlier results, or on simulated users "
-    "of any kind, as in studies/field.",
-)
+@click.command(name="run")
 @click.argument("study", type=click.Path(path_type=Path, dir_okay=False))
 @run_options
 def command(study: Path, out: Path, workers: int | None, scheduler: str | None, dry_run: bool) -> None:
-    """Read the study and run it."""
+    """Run the study in a file.
+
+    STUDY is a TOML file: on a data set, such as the study.toml beside earlier results, or on simulated users of any
+    kind, such as the files in studies/field.
+    """
     if is_field(study):
         conduct_field(FieldStudy.read(study), out, workers=workers, scheduler=scheduler, dry_run=dry_run)
         return

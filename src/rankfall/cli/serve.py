@@ -20,9 +20,9 @@ from rankfall.policies import SERVED
 from rankfall.policies.linear import Feedback
 
 
-@click.command(short_help="Serve rankings and learn from feedback.")
+@click.command(name="serve")
 @click.option(
-    "--catalog", type=click.Path(path_type=Path), help="Items: a Parquet or CSV file. Read the first time only."
+    "--catalog", type=click.Path(path_type=Path), help="Parquet or CSV file of the items; read the first time only."
 )
 @click.option(
     "--data",
@@ -31,44 +31,61 @@ from rankfall.policies.linear import Feedback
     show_default=True,
     help="Folder of the SQLite store.",
 )
-@click.option("--store", help="postgresql://... instead of a folder, for many processes and machines.")
+@click.option("--store", metavar="URL", help="PostgreSQL store, for many machines: postgresql://user@host/name.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=8321, show_default=True, type=click.IntRange(0, 65535))
-@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes.")
-@click.option("--keys", type=click.Path(path_type=Path), help="TOML file of API keys (see: rankfall key).")
+@click.option(
+    "--port",
+    default=8321,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="Port to listen on; 0 for a free one.",
+)
+@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Number of processes.")
+@click.option("--keys", type=click.Path(path_type=Path), help="TOML file of API keys; rankfall key makes them.")
 @click.option(
     "--policy",
     default="CascadeHybrid",
     show_default=True,
     type=click.Choice(list(SERVED)),
-    help="Of the first model.",
+    metavar="NAME",
+    help="Policy of the first model; rankfall policies marks those that can be served with *.",
 )
-@click.option("--gamma", default=1.0, show_default=True, type=click.FloatRange(0), help="Of the first model.")
+@click.option(
+    "--gamma", default=1.0, show_default=True, type=click.FloatRange(0), help="How much the first model explores."
+)
 @click.option(
     "--scope",
     default="global",
     show_default=True,
     type=click.Choice(["global", "segment", "user"]),
-    help="Of the first model.",
+    help="Whether the first model has one state in all, or one for each segment or user.",
 )
-@click.option("--forgetting", type=ForgettingType(), help="Of the first model: discount=0.999, or window=1000 (lists).")
+@click.option(
+    "--forgetting",
+    type=ForgettingType(),
+    help="How the first model forgets: discount=0.999, or window=1000 (lists).  [default: never]",
+)
 @click.option(
     "--feedback",
     type=click.Choice(get_args(Feedback)),
-    help="Of the first model: items seen down to the first click, to the last, or all.",
+    help="Which items count as seen in the first model: down to the first click, to the last, or all.",
 )
 @click.option(
-    "--id", "id_column", default="id", show_default=True, help="Column of ids, for a table that Rankfall did not write."
+    "--id",
+    "id_column",
+    default="id",
+    show_default=True,
+    help="Column of ids in --catalog, if Rankfall did not write the file.",
 )
-@click.option("--title", help="Column of titles, likewise.")
-@click.option("--topics", help="Column of topics, likewise: lists, or names with | between.")
-@click.option("--features", help="Columns of relevance features, likewise, with commas between.")
+@click.option("--title", help="Column of titles in --catalog.")
+@click.option("--topics", help="Column of topics in --catalog: lists, or names separated by |.")
+@click.option("--features", help="Columns of relevance features in --catalog, separated by commas.")
 @click.option(
     "--in-memory",
     default=10_000,
     show_default=True,
     type=click.IntRange(100),
-    help="States of users or segments held in memory.",
+    help="Number of states of users or segments kept in memory.",
 )
 @click.option("--log-requests", is_flag=True, help="Log every request, not only slow and failed ones.")
 def command(
@@ -93,8 +110,8 @@ def command(
 ) -> None:
     """Serve rankings and learn from feedback.
 
-    Everything is kept in one SQLite file in --data, or in PostgreSQL with --store. The first time --catalog is needed;
-    from then on items are changed over the interface, and the option is not looked at.
+    Everything is kept in one SQLite file in --data, or in PostgreSQL with --store. --catalog is needed the first time;
+    from then on items are changed over HTTP, and --catalog is ignored.
     """
     try:
         import uvicorn

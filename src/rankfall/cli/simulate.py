@@ -28,38 +28,52 @@ from rankfall.policies import PAPER, POLICIES
 from rankfall.users import CascadeUser
 
 
-@click.command(name="simulate", help="Compare policies on a generated catalog: regret plot, table and numbers.")
+@click.command(name="simulate")
 @click.option(
     "--policies",
     type=PolicyNames(),
     default=",".join(PAPER),
-    help="Names, with commas between.  [default: all]",
+    help="Policies to compare, separated by commas.  [default: the five of the paper]",
 )
-@click.option("--items", type=click.IntRange(2), default=200, show_default=True, help="Items in the catalog.")
-@click.option("--topics", type=click.IntRange(0), default=10, show_default=True, help="Topics items may cover.")
-@click.option("--features", type=click.IntRange(0), default=5, show_default=True, help="Relevance features of an item.")
-@click.option("--k", type=click.IntRange(1), default=10, show_default=True, help="Positions in a list.")
-@click.option("--steps", type=click.IntRange(1), default=5000, show_default=True, help="Lists shown to each user.")
+@click.option("--items", type=click.IntRange(2), default=200, show_default=True, help="Number of items in the catalog.")
 @click.option(
-    "--repeats", type=click.IntRange(1), default=10, show_default=True, help="Users, each with its own taste."
+    "--topics", type=click.IntRange(0), default=10, show_default=True, help="Number of topics that items may cover."
+)
+@click.option(
+    "--features", type=click.IntRange(0), default=5, show_default=True, help="Number of relevance features of an item."
+)
+@click.option("--k", type=click.IntRange(1), default=10, show_default=True, help="Number of positions in a list.")
+@click.option(
+    "--steps", type=click.IntRange(1), default=5000, show_default=True, help="Number of lists shown to each user."
+)
+@click.option(
+    "--repeats",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    help="Number of users, each with preferences of their own.",
 )
 @click.option(
     "--tradeoff",
     type=click.FloatRange(0, 1),
     default=0.5,
     show_default=True,
-    help="1: relevance, 0: diversity.",
+    help="What users care about: 1 is all relevance, 0 all diversity.",
 )
-@click.option("--gamma", type=click.FloatRange(0), default=1.0, show_default=True, help="Exploration.")
+@click.option("--gamma", type=click.FloatRange(0), default=1.0, show_default=True, help="How much policies explore.")
 @click.option(
     "--seed",
     type=click.IntRange(0),
     default=0,
     show_default=True,
-    help="The same seed gives the same result.",
+    help="Seed of the random numbers; the same seed gives the same result.",
 )
 @click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), default=Path("out/simulate"), show_default=True
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("out/simulate"),
+    show_default=True,
+    help="Folder for the figure and the numbers.",
 )
 def command(
     policies: tuple[str, ...],
@@ -74,7 +88,11 @@ def command(
     seed: int,
     out: Path,
 ) -> None:
-    """Run the comparison and say where the files are."""
+    """Compare policies on a generated catalog.
+
+    Prints a table and writes the regret of each policy as a figure and as numbers. rankfall policies lists the policies
+    there are.
+    """
     if k > items:
         raise ProblemError(f"--k is {k} and there are {items} --items; a list cannot be longer than the catalog")
     try:

@@ -1,4 +1,4 @@
-"""``rankfall snapshot``: states of a model by name, beside whatever servers run."""
+"""``rankfall snapshot``: make, list, restore and save snapshots of a model, while servers run or not."""
 
 from __future__ import annotations
 
@@ -18,15 +18,21 @@ if TYPE_CHECKING:
 
 @click.group(name="snapshot")
 def command() -> None:
-    """Make, list, restore and save snapshots of a model. Servers may run meanwhile and follow by themselves."""
+    """Make, list, restore and save snapshots of a model.
+
+    Servers may run meanwhile; they follow by themselves.
+    """
 
 
 @command.command()
 @click.argument("model")
 @store_options
-@click.option("--name", default="", help="What to call it.")
+@click.option("--name", default="", help="Name of the snapshot.")
 def make(model: str, data: Path | None, store: str | None, name: str) -> None:
-    """Name the state as it is now; prints the id of the snapshot."""
+    """Make a snapshot of a model as it is now.
+
+    MODEL is the name of the model. Prints the id of the snapshot.
+    """
     if not name.isprintable() or len(name) > 200:
         raise click.UsageError(f"--name must have at most 200 printable characters, got {name!r}")
     with closing(open_engine_at(data, store)) as engine:
@@ -44,7 +50,10 @@ async def _load(engine: Engine, model: Model) -> None:
 @click.argument("model")
 @store_options
 def list_(model: str, data: Path | None, store: str | None) -> None:
-    """List the snapshots of a model, oldest first."""
+    """List the snapshots of a model, oldest first.
+
+    MODEL is the name of the model.
+    """
     from rankfall.service.ranking import iso
 
     with closing(open_engine_at(data, store)) as engine:
@@ -60,11 +69,14 @@ def list_(model: str, data: Path | None, store: str | None) -> None:
 @click.argument("snapshot")
 @store_options
 def restore(model: str, snapshot: str, data: Path | None, store: str | None) -> None:
-    """Go back to a snapshot, for all users and segments. The log stays."""
+    """Take a model back to a snapshot, for all users and segments.
+
+    MODEL is the name of the model, SNAPSHOT the id of the snapshot. The log is kept.
+    """
     with closing(open_engine_at(data, store)) as engine:
         found = engine.model(model)
         version = engine.do_now(engine.restore(found, engine.find_snapshot(found, snapshot)))
-    click.echo(f"Model {model!r} is again what it was at {snapshot}; this is version {version}.")
+    click.echo(f"Model {model!r} is back at snapshot {snapshot}; this is version {version}.")
 
 
 @command.command()
@@ -72,8 +84,8 @@ def restore(model: str, snapshot: str, data: Path | None, store: str | None) -> 
 @click.argument("snapshot", required=False)
 @store_options
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The file to write.")
-@click.option("--user", help="Whose state, for a model of scope user.")
-@click.option("--segment", help="Whose state, for a model of scope segment.")
+@click.option("--user", help="User whose state is saved, for a model of scope user.")
+@click.option("--segment", help="Segment whose state is saved, for a model of scope segment.")
 def save(
     model: str,
     snapshot: str | None,
@@ -83,7 +95,10 @@ def save(
     user: str | None,
     segment: str | None,
 ) -> None:
-    """Write a snapshot, or the state as it is now, to a file that rankfall.load reads."""
+    """Save the state of a model to a file that rankfall.load reads.
+
+    MODEL is the name of the model, SNAPSHOT the id of a snapshot; without it, the present state is saved.
+    """
     with closing(open_engine_at(data, store)) as engine:
         found = engine.model(model)
         upto = None if snapshot is None else engine.find_snapshot(found, snapshot).position

@@ -31,8 +31,8 @@ from rankfall.users import (
     Environment,
     Hybrid,
     Linear,
+    PerItem,
     PositionBased,
-    Table,
     User,
     restaurant,
 )
@@ -470,4 +470,4 @@ def _user(words: Mapping[str, Any], k: int, run: int) -> tuple[Catalog, Environm
             raise ProblemError(f"attraction needs best, good, rest and bad, or numbers; {problem} is missing") from None
         attraction = [*good, *bad]
     alpha = np.asarray(attraction, dtype=float)
-    return _plain(len(alpha)), User(Table(alpha), clicks, reward=words.get("reward"))
+    return _plain(len(alpha)), User(PerItem(alpha), clicks, reward=words.get("reward"))

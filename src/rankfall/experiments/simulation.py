@@ -1,4 +1,4 @@
-"""Policy meets user. Nowhere else do the two know of each other."""
+"""Simulations: a policy shows lists to a user and learns from the clicks, for one run or many."""
 
 from __future__ import annotations
 
@@ -12,23 +12,20 @@ from typing import TypeAlias
 
 import numpy as np
 
-from rankfall.arrays import FloatArray, IntArray, whole
-from rankfall.errors import ProblemError, RankError
+from rankfall.arrays import IntArray, whole
+from rankfall.errors import ProblemError
+from rankfall.experiments.episodes import episode_for
+from rankfall.experiments.episodes.changing import ChangingUser
+from rankfall.experiments.episodes.play import Play
 from rankfall.experiments.results import Run
-from rankfall.kernels import thompson
-from rankfall.kernels.episode import episode
-from rankfall.policies.linear import LARGEST, LinearPolicy, check_size
 from rankfall.policies.ranking import Policy
-from rankfall.users import Cascade, CascadeUser, Environment, Hybrid, User
+from rankfall.users import Environment
 
 Seed: TypeAlias = int | np.random.SeedSequence
 Progress: TypeAlias = Callable[[int], None]
 """Called now and then with the number of steps done since the last call."""
 
-Play: TypeAlias = Callable[[FloatArray, FloatArray], None]
-"""Plays one step for each row of coins (n, k), and adds to the totals (4): regret, clicks, topics touched, covered."""
-
-_PATIENCE = 0.05  # seconds between two calls of progress, about; also how soon Ctrl-C is heard
+_RESPONSE_TIME = 0.05  # seconds between two calls of progress, about; also how soon Ctrl-C stops a simulation
 
 
 def default_checkpoints(steps: int, count: int = 100) -> IntArray:
@@ -49,17 +46,22 @@ def simulate(
     checkpoints: Iterable[int] | None = None,
     progress: Progress | None = None,
 ) -> Run:
-    """Show ``steps`` lists of ``k`` items to the user, learn from each answer, and keep count.
+    """Show ``steps`` lists of ``k`` items to the user, learn from the clicks on each, and record the regret.
 
     The policy learns, so it is changed. The same seed gives the same run to the bit. Two policies simulated with the
-    same seed see the same coins: in each round the user decides on position i by the same number for both.
+    same seed see the same coins: at each step the user decides on position i by the same number for both.
 
-    A user who changes has a method ``at(step)``, which is asked before each list for the user as they are after so many
-    lists; regret is taken against the best list of that step, and ``best`` of the run is the mean over its steps.
+    A user who changes has a method ``at(step)``, which is called before each list and gives the user as they are after
+    so many lists. Regret is measured against the best list of that step, and ``best`` of the run is the mean over its
+    steps.
 
     Parameters
     ----------
-    seed : also a ``SeedSequence``; coins and policy get independent streams of it.
+    policy : it is updated; pass a copy to keep it as it is.
+    user : any :class:`Environment`.
+    steps : how many lists are shown.
+    k : positions in a list.
+    seed : a number or a ``SeedSequence``; coins and policy get independent streams of it.
     checkpoints : steps at which regret and clicks are recorded; by default a hundred, evenly spaced.
     progress : called now and then with the number of steps done since the last call.
     """
@@ -73,10 +75,10 @@ def simulate(
     coin_rng, policy_rng = streams(seed)
     play: Play
     if hasattr(user, "at"):
-        play = changing = _Changing(policy, user, k, policy_rng)
+        play = changing = ChangingUser(policy, user.at, k, policy_rng)
     else:
         changing, best = None, user.reward(user.best(k))
-        play = _play(policy, user, k, best, policy_rng)
+        play = episode_for(policy, user, k, best, policy_rng)
     step, chunk = 0, 16
     totals, recorded = np.zeros(4), np.empty((4, len(marks)))
     for index, mark in enumerate(marks):
@@ -84,11 +86,8 @@ def simulate(
             n = min(chunk, int(mark) - step)
             began = time.perf_counter()
             play(coin_rng.random((n, k)), totals)
-            if n == chunk:  # coins come in one stream, so the size of a chunk changes nothing but the pace
-                took = time.perf_counter() - began
-                chunk = (
-                    min(4096, 2 * chunk) if took < _PATIENCE / 2 else max(1, chunk // 2) if took > _PATIENCE else chunk
-                )
+            if n == chunk:  # coins come in one stream, so the size of a chunk changes nothing but the speed
+                chunk = _next_chunk(chunk, time.perf_counter() - began)
             step += n
             if progress is not None:
                 progress(n)
@@ -99,128 +98,11 @@ def simulate(
     return Run(marks, regret, clicks.astype(np.int64), touched, covered, best)
 
 
-def _play(policy: Policy, user: Environment, k: int, best: float, rng: np.random.Generator) -> Play:
-    """The fastest form of the interaction there is for these two; all of them do the same, to the bit."""
-    # Not subclasses, which may differ; and the compiled loops forget nothing.
-    if type(policy) is LinearPolicy and policy.forgetting is None and type(user) is CascadeUser:
-        if policy.recipe.exploration == "thompson":
-            return _drawing(policy, user, best, rng)
-        return _compiled(policy, user, k, best, rng)
-    if type(user) is CascadeUser:
-        user = User(Hybrid.of_user(user), Cascade())
-    if type(user) is User:
-        return _remembering(policy, user, k, best, rng)
-    return _stepwise(policy, user, k, best, rng)
-
-
-def _stepwise(policy: Policy, user: Environment, k: int, best: float, rng: np.random.Generator) -> Play:
-    """The interaction in its plain form, for any policy and any environment."""
-    covered = getattr(user, "covered", None)
-
-    def play(coins: FloatArray, totals: FloatArray) -> None:
-        regret, clicks, touched, weighted = totals.tolist()
-        if covered is None:
-            touched = weighted = np.nan
-        for flips in coins:
-            ranking = policy.rank(k, rng=rng)
-            items = ranking.items
-            click = user.click(items, flips)
-            policy.update(ranking, click)
-            regret += best - user.reward(items)
-            if click is not None and click != ():
-                clicks += 1.0
-            if covered is not None:
-                topics, share = covered(items)
-                touched += topics
-                weighted += share
-        totals[:] = regret, clicks, touched, weighted
-
-    return play
-
-
-def _remembering(policy: Policy, user: User, k: int, best: float, rng: np.random.Generator) -> Play:
-    """The same for users who remember what they make of a list, so that coins are all that is new."""
-    rank, update, shown_of, decide = policy.rank, policy.update, user.shown, user.decide
-
-    def play(coins: FloatArray, totals: FloatArray) -> None:
-        regret, clicks, touched, weighted = totals.tolist()
-        for flips in coins.tolist():  # plain numbers: a tabular policy takes no longer than unpacking an array
-            ranking = rank(k, rng=rng)
-            shown = shown_of(ranking.items)
-            click = decide(shown, flips)
-            update(ranking, click)
-            regret += best - shown.reward
-            if click is not None and click != ():
-                clicks += 1.0
-            touched += shown.touched
-            weighted += shown.covered
-        totals[:] = regret, clicks, touched, weighted
-
-    return play
-
-
-class _Changing:
-    """The interaction with a user who changes: each stretch in which they do not is played as for any other user."""
-
-    def __init__(self, policy: Policy, user: Environment, k: int, rng: np.random.Generator) -> None:
-        self._at: Callable[[int], Environment] = user.at  # type: ignore[attr-defined]
-        self._policy, self._k, self._rng = policy, k, rng
-        self._step = 0
-        self._now: Environment | None = None
-        self.earnable = 0.0
-
-    def __call__(self, coins: FloatArray, totals: FloatArray) -> None:
-        begin = 0
-        for i in range(len(coins)):
-            now = self._at(self._step + i)
-            if now is not self._now:
-                if i > begin:
-                    self._stretch(coins[begin:i], totals)
-                begin, self._now = i, now
-                self._best = now.reward(now.best(self._k))
-                self._play = _play(self._policy, now, self._k, self._best, self._rng)
-        self._stretch(coins[begin:], totals)
-        self._step += len(coins)
-
-    def _stretch(self, coins: FloatArray, totals: FloatArray) -> None:
-        self._play(coins, totals)
-        self.earnable += self._best * len(coins)
-
-
-def _compiled(policy: LinearPolicy, user: CascadeUser, k: int, best: float, rng: np.random.Generator) -> Play:
-    """The same interaction as one compiled loop, to the bit; it runs without the interpreter.
-
-    What epsilon leaves to chance is drawn before, as :meth:`LinearPolicy.rank` draws it.
-    """
-    chance, everything = policy.recipe.exploration == "epsilon", np.arange(policy.n_items)
-
-    def play(coins: FloatArray, totals: FloatArray) -> None:
-        drawn = np.full((len(coins) if chance else 0, k), -1)
-        for items in drawn:
-            if rng.random() < policy.epsilon:
-                items[:] = rng.permutation(everything)[:k]
-        whole_list = policy.recipe.feedback == "all"
-        largest = episode(
-            *policy.compiled(k), policy.pruning, whole_list, LARGEST, user.compiled, coins, drawn, best, totals
-        )
-        check_size(largest, RankError)
-
-    return play
-
-
-def _drawing(policy: LinearPolicy, user: CascadeUser, best: float, rng: np.random.Generator) -> Play:
-    """The same for Thompson sampling: a row of normal numbers for each step, as :meth:`LinearPolicy.rank` draws it."""
-
-    def play(coins: FloatArray, totals: FloatArray) -> None:
-        normals = rng.standard_normal((len(coins), len(policy.model.weights)))
-        whole_list = policy.recipe.feedback == "all"
-        largest, scored = thompson.episode(
-            *policy.drawing(), policy.pruning, whole_list, LARGEST, user.compiled, coins, normals, best, totals
-        )
-        policy.count(scored)
-        check_size(largest, RankError)
-
-    return play
+def _next_chunk(chunk: int, seconds: float) -> int:
+    """How many steps to play in one call, after a call of ``chunk`` steps took so many seconds."""
+    if seconds > _RESPONSE_TIME:
+        return max(1, chunk // 2)
+    return min(4096, 2 * chunk) if seconds < _RESPONSE_TIME / 2 else chunk
 
 
 def simulate_many(
@@ -278,8 +160,8 @@ def simulate_many(
                 for r in range(first_repeat, first_repeat + repeats)
             ]
             pending = set(futures)
-            while pending:  # with a timeout, because a signal may be handed to another thread and not wake this one
-                done, pending = wait(pending, timeout=_PATIENCE, return_when=FIRST_EXCEPTION)
+            while pending:  # with a timeout: a signal may be delivered to another thread and not wake this one
+                done, pending = wait(pending, timeout=_RESPONSE_TIME, return_when=FIRST_EXCEPTION)
                 for future in done:
                     future.result()
             return [future.result() for future in futures]

@@ -50,6 +50,14 @@ def attraction(items: Any, user: User, left: Any, out: Any) -> None:
         cover(items[i], user, left)
 
 
+@compiled
+def attractions(lists: Any, user: User, out: Any) -> None:
+    """Attraction of each item of each list (lists, k), given those above it."""
+    left = np.empty(len(user.theta))
+    for i in range(len(lists)):
+        attraction(lists[i], user, left, out[i])
+
+
 @inner
 def covered(left: Any) -> tuple[float, float]:
     """Topics a list touches at all; and topics it covers, weighted by how well: ``sum g_j`` (eq. topic coverage)."""

@@ -1,13 +1,15 @@
 """Simulated users: what attracts them, where they click, and what the best list would have earned."""
 
-from rankfall.users.attraction import Attraction, Coverage, Hybrid, Linear, Table
-from rankfall.users.cascade import CascadeUser
+from rankfall.users.attraction import Attraction
+from rankfall.users.cascade_user import CascadeUser
 from rankfall.users.checks import check_environment
 from rankfall.users.click_models import Cascade, ClickModel, DependentClick, DocumentBased, PositionBased, Reward
 from rankfall.users.drifting import Drifting
+from rankfall.users.hybrid import Coverage, Hybrid
 from rankfall.users.intents import Intents, restaurant
+from rankfall.users.per_item import Linear, PerItem
 from rankfall.users.protocol import Environment
-from rankfall.users.theorem import Bound, theorem_bound
+from rankfall.users.theorem import Bound, eta, theorem_bound
 from rankfall.users.user import User
 
 __all__ = [
@@ -24,11 +26,12 @@ __all__ = [
     "Hybrid",
     "Intents",
     "Linear",
+    "PerItem",
     "PositionBased",
     "Reward",
-    "Table",
     "User",
     "check_environment",
+    "eta",
     "restaurant",
     "theorem_bound",
 ]

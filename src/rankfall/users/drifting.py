@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from rankfall.arrays import FloatArray, IntArray, whole
 from rankfall.errors import ProblemError
-from rankfall.users.attraction import Between
+from rankfall.users.mixture import Mixture
 from rankfall.users.protocol import Environment
 from rankfall.users.user import User
 
@@ -28,8 +28,8 @@ class Drifting:
         shown, and stays after the last. Users must then be :class:`User`, alike in all but attraction.
     every : smooth only: attraction is taken anew every so many lists; by default a thousandth of the longest stretch.
 
-    >>> from rankfall.users import Cascade, Table
-    >>> one, other = User(Table([0.8, 0.2]), Cascade()), User(Table([0.0, 0.6]), Cascade())
+    >>> from rankfall.users import Cascade, PerItem
+    >>> one, other = User(PerItem([0.8, 0.2]), Cascade()), User(PerItem([0.0, 0.6]), Cascade())
     >>> abrupt = Drifting([(0, one), (1000, other)])
     >>> abrupt.at(999) is one, abrupt.at(1000) is other
     (True, True)
@@ -94,7 +94,7 @@ class Drifting:
         first, second = self._users[which : which + 2]
         assert isinstance(first, User)
         assert isinstance(second, User)
-        return User(Between(first.attraction, second.attraction, weight), first.clicks, first.rewarded)
+        return User(Mixture(first.attraction, second.attraction, weight), first.clicks, first.rewarded)
 
     def reward(self, items: IntArray) -> float:
         """Expected reward of a list at step 0."""

@@ -1,4 +1,4 @@
-"""Theorem 1."""
+"""What the paper proves: Theorem 1, and what the greedy list is worth."""
 
 from __future__ import annotations
 
@@ -31,3 +31,17 @@ def theorem_bound(n: int, k: int, m: int, d: int, norm: float = 1.0) -> Bound:
     log = math.log(1 + n * k / columns)
     gamma = math.sqrt(columns * log + 2 * math.log(n)) + norm
     return Bound(gamma, 2 * gamma * math.sqrt(2 * n * k * columns * log) + 1)
+
+
+def eta(k: int, highest: float) -> float:
+    """What share of the optimum the greedy list of ``k`` items earns at least (section 3.2).
+
+    ``(1 - 1/e) max(1/K, 1 - (K - 1)/2 alpha_max)``, where ``highest`` is the highest attraction an item can have,
+    alpha_max: :attr:`Hybrid.highest`.
+
+    >>> eta(2, highest=0.4)
+    0.505...
+    """
+    k = whole("k", k, ProblemError, low=1)
+    highest = number("highest", highest, ProblemError, low=0.0, high=1.0)
+    return (1 - 1 / math.e) * max(1 / k, 1 - (k - 1) / 2 * highest)

@@ -23,14 +23,16 @@ class Yardstick:
         self.base = np.ascontiguousarray(np.hstack([block for block, _ in used]))
         # The columns that diminish come first or are all of them (coverage, then relevance).
         self.n_diminishing = sum(block.shape[1] for block, kind in used if kind == "diminishing")
-        self.gamma, self.k, self.user = policy.gamma, k, user
+        self.gamma, self.k = policy.gamma, k
         n, columns = self.base.shape
         self.gram, self.covariance = np.eye(columns), np.eye(columns)
         self.moment, self.weights = np.zeros(columns), np.zeros(columns)
         self._features, self._product = self.base.copy(), np.empty((n, columns))
         self._scores, self._means = np.empty(n), np.empty(n)
-        self.appeal = user.tradeoff * (user.relevance @ user.beta)
-        self.theta = (1 - user.tradeoff) * user.theta
+        hybrid = user.attraction
+        self.coverage = hybrid.coverage
+        self.appeal = hybrid.tradeoff * (hybrid.relevance @ hybrid.beta)
+        self.theta = (1 - hybrid.tradeoff) * hybrid.theta
         self.items: IntArray = np.empty(k, dtype=np.int64)
         self.features = np.empty((k, columns))
         self.best = user.reward(user.best(k))
@@ -67,7 +69,7 @@ class Yardstick:
     def step(self, coins: FloatArray) -> tuple[float, int]:
         """One list shown and learned from; gives the regret and the position of the click, or -1."""
         self.rank()
-        x = self.user.coverage[self.items]
+        x = self.coverage[self.items]
         left = np.ones_like(x)
         np.cumprod(1.0 - x[:-1], axis=0, out=left[1:])
         alpha = np.clip(self.appeal[self.items] + (left * x) @ self.theta, 0.0, 1.0)

@@ -47,8 +47,8 @@ def read_log(
 def draw_log(user: User, lists: Any, seed: int = 0) -> pl.DataFrame:
     """The log that a simulated user leaves on these lists (lists, k), of rows of items.
 
-    >>> from rankfall.users import Cascade, Table, User
-    >>> draw_log(User(Table([1.0, 0.0]), Cascade()), [[1, 0], [0, 1]]).rows()
+    >>> from rankfall.users import Cascade, PerItem, User
+    >>> draw_log(User(PerItem([1.0, 0.0]), Cascade()), [[1, 0], [0, 1]]).rows()
     [(0, 1, 1, False), (0, 2, 0, True), (1, 1, 0, True), (1, 2, 1, False)]
     """
     shown = np.asarray(lists)

@@ -1,4 +1,4 @@
-"""Maximum likelihood for the three click models."""
+"""Fits of the three click models by maximum likelihood."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from rankfall.users.fitting.fitted import Fitted, Model
 def fit_cascade(clicks: Clicks, *, prior: float = 0.0) -> Fitted:
     """The cascade model, in closed form.
 
-    Attraction of an item is the share of times it was clicked, of those it was looked at: down to the first click of a
-    list. Clicks after the first, which the model has no room for, are left out and counted as ``ignored``.
+    The attraction of an item is its clicks divided by its views, where items down to the first click of a list were
+    viewed. Clicks after the first, which the model cannot explain, are left out and counted as ``ignored``.
 
     Parameters
     ----------
-    clicks : a Parquet file or polars frame with columns list, position (1 for the top), item and click (0 or 1).
-    prior : so many views with the mean attraction are added to each item; 0 is maximum likelihood. With a few, items
-        that were hardly seen are not taken to be certain.
+    clicks : a click log, as :func:`rankfall.users.fitting.read_log` reads it: a path, a polars frame or a ClickLog.
+    prior : number of views with the mean attraction that are added to each item; 0 is maximum likelihood. A few keep
+        the attraction of items that were hardly seen away from 0 and 1.
 
     >>> import polars as pl
     >>> rows = {"list": [1, 1, 2, 2], "position": [1, 2, 1, 2], "item": ["a", "b", "b", "a"], "click": [0, 1, 1, 0]}
@@ -57,18 +57,18 @@ def fit_dependent_click(
 ) -> Fitted:
     """The dependent click model, by EM over whether the user read on below the last click.
 
-    Everything down to the last click was looked at, and each click but the last was followed by reading on; so most of
-    the log is counted once. Guo et al. (2009) take the last click to be the end and get a closed form, which
-    overstates both attraction and termination; it is where EM begins.
+    Everything down to the last click was examined, and the user read on after each click but the last; so most of the
+    log is counted once. Guo et al. (2009) assume that the user always left at the last click and get a closed form,
+    which overstates both attraction and termination; EM starts from it.
 
-    The termination of a list's last position cannot be seen. Where no list goes on below a position, the termination of
-    the position above stands in for it.
+    Whether a user left at the last position of a list cannot be observed. Where no list goes on below a position, the
+    termination of the position above is used for it.
 
     Parameters
     ----------
     clicks, prior : as in :func:`fit_cascade`.
-    iterations : at most so many steps.
-    tolerance : stops when a step adds less than this share to the log-likelihood.
+    iterations : most steps of EM.
+    tolerance : stop when a step improves the log-likelihood by less than this share.
     """
     log, prior = read_log(clicks), _prior(prior)
     n, k = len(log.items), log.positions
@@ -100,11 +100,11 @@ def fit_dependent_click(
 def fit_position_based(
     clicks: Clicks, *, prior: float = 0.0, iterations: int = 10_000, tolerance: float = 1e-9
 ) -> Fitted:
-    """The position-based model, by EM over what attracted and what was looked at.
+    """The position-based model, by EM over which items attracted and which were examined.
 
-    Only products of attraction and examination are seen, so the scale is free: the most examined position is taken to
-    be always looked at. The log is counted once, by position and item; EM runs over those counts. Its steps are
-    lengthened where that helps (SQUAREM: Varadhan and Roland, 2008).
+    Only products of attraction and examination are observed, so the scale is free: the most examined position counts as
+    always examined. The log is counted once, by position and item; EM runs over those counts. Its steps are lengthened
+    where that helps (SQUAREM: Varadhan and Roland, 2008).
 
     Parameters
     ----------
@@ -148,10 +148,10 @@ FITS: Mapping[Model, Callable[..., Fitted]] = MappingProxyType(
 def _squarem(
     step: Callable[[FloatArray], tuple[FloatArray, float]], start: FloatArray, iterations: int, tolerance: float
 ) -> tuple[FloatArray, int, bool]:
-    """Where EM comes to rest, the number of steps, and whether it did.
+    """Where EM converges, the number of steps, and whether it did.
 
-    Two steps of EM give a direction r and its change v; parameters go ``|r| / |v|`` steps at once, or, where that is
-    less likely, the two steps of EM.
+    Two steps of EM give a direction r and its change v; parameters go ``|r| / |v|`` steps at once, or, where that
+    is less likely, the two steps of EM.
     """
     here, taken, before = start, 0, -np.inf
     while taken < iterations:
@@ -191,7 +191,7 @@ def _fitted(
 
 
 def _share(clicked: FloatArray, views: FloatArray, prior: float) -> FloatArray:
-    """Clicks by views of each item; items never looked at attract as the others do on average."""
+    """Clicks by views of each item; items that were never viewed get the average."""
     mean = clicked.sum() / views.sum() if views.sum() else 0.0
     seen = views + prior
     share: FloatArray = np.divide(clicked + prior * mean, seen, out=np.full(len(views), float(mean)), where=seen > 0)
@@ -199,7 +199,7 @@ def _share(clicked: FloatArray, views: FloatArray, prior: float) -> FloatArray:
 
 
 def _binomial(yes: FloatArray, no: FloatArray, p: FloatArray) -> float:
-    """Log-likelihood of so many yes and no; what did not happen does not count, however unlikely."""
+    """Log-likelihood of these numbers of yes and no; a probability of 0 matters only for what happened."""
     with np.errstate(divide="ignore"):
         return float(np.log(p[yes > 0]) @ yes[yes > 0] + np.log1p(-p[no > 0]) @ no[no > 0])
 

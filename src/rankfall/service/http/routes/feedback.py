@@ -95,11 +95,11 @@ async def event(request: Request) -> Response:
     found = await asyncio.to_thread(store.event, event_id)
     if found is None or not grant.may("admin", found.model):
         raise NotFoundError("no list with this event_id")
-    entry = await asyncio.to_thread(store.answer_of, event_id)
+    entry = await asyncio.to_thread(store.feedback_on, event_id)
     given = None
     if entry is not None:
-        kind, body, at, *_ = entry
-        given = EventFeedback(kind, [place + 1 for place in json.loads(body).get("clicked", [])], moment(at))
+        clicked = [place + 1 for place in json.loads(entry.body).get("clicked", [])]
+        given = EventFeedback(entry.kind, clicked, moment(entry.at))
     return json_response(
         EventResponse(
             event_id=found.id,
@@ -112,7 +112,7 @@ async def event(request: Request) -> Response:
             arm=found.arm,
             learn=found.learn,
             propensity=found.propensity,
-            response=decode(RankResponse, found.answer.encode()),
+            response=decode(RankResponse, found.response.encode()),
             feedback=given,
         )
     )

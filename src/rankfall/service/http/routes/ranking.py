@@ -63,4 +63,4 @@ async def _rank(state: AppState, name: str, wanted: RankRequest) -> bytes:
         return msgspec.json.encode(response_of(model, resolved, Shown(resolved.baseline(), "fallback")))
     metrics.lists.labels(name, event.arm).inc()
     metrics.covered.labels(name).observe(event.covered)
-    return event.answer.encode()
+    return event.response.encode()

@@ -1,0 +1,74 @@
+"""Linear policies with the user of the paper: compiled loops, which run without the interpreter."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankfall.arrays import FloatArray
+from rankfall.errors import RankError
+from rankfall.experiments.episodes.play import Play, unchanged
+from rankfall.kernels import thompson
+from rankfall.kernels.cascade import User as UserArrays
+from rankfall.kernels.episode import episode
+from rankfall.policies.linear import LARGEST, LinearPolicy, check_size
+from rankfall.policies.ranking import Policy
+from rankfall.users import Cascade, Environment, Hybrid, User
+
+
+def linear_policy_with_cascade_user(
+    policy: Policy, user: Environment, k: int, best: float, rng: np.random.Generator
+) -> Play | None:
+    """A linear policy that forgets nothing, and a user with hybrid attraction who clicks by the cascade model."""
+    arrays = _arrays_of(user)
+    if arrays is None or not unchanged(policy, LinearPolicy, "rank", "update"):
+        return None
+    assert isinstance(policy, LinearPolicy)
+    if policy.forgetting is not None:
+        return None
+    if policy.recipe.exploration == "thompson":
+        return _with_drawn_weights(policy, arrays, best, rng)
+    return _with_bounds(policy, arrays, k, best, rng)
+
+
+def _arrays_of(user: Environment) -> UserArrays | None:
+    """What the kernels need to know of a user with hybrid attraction and cascade clicks; None for other users."""
+    if not unchanged(user, User, "click", "click_chances", "decide", "reward", "covered"):
+        return None
+    assert isinstance(user, User)
+    if not unchanged(user.clicks, Cascade, "chain", "single") or user.rewarded != "any":
+        return None
+    if not unchanged(user.attraction, Hybrid, "of", "covered"):
+        return None
+    assert isinstance(user.attraction, Hybrid)
+    return user.attraction.arrays
+
+
+def _with_bounds(policy: LinearPolicy, user: UserArrays, k: int, best: float, rng: np.random.Generator) -> Play:
+    """Items ordered by mean or upper confidence bound; what epsilon leaves to chance is drawn as ``rank`` draws it."""
+    chance, everything = policy.recipe.exploration == "epsilon", np.arange(policy.n_items)
+
+    def play(coins: FloatArray, totals: FloatArray) -> None:
+        drawn = np.full((len(coins) if chance else 0, k), -1)
+        for items in drawn:
+            if rng.random() < policy.epsilon:
+                items[:] = rng.permutation(everything)[:k]
+        whole_list = policy.recipe.feedback == "all"
+        largest = episode(*policy.compiled(k), policy.pruning, whole_list, LARGEST, user, coins, drawn, best, totals)
+        check_size(largest, RankError)
+
+    return play
+
+
+def _with_drawn_weights(policy: LinearPolicy, user: UserArrays, best: float, rng: np.random.Generator) -> Play:
+    """Thompson sampling: a row of normal numbers for each step, as ``rank`` draws them."""
+
+    def play(coins: FloatArray, totals: FloatArray) -> None:
+        normals = rng.standard_normal((len(coins), len(policy.model.weights)))
+        whole_list = policy.recipe.feedback == "all"
+        largest, scored = thompson.episode(
+            *policy.drawing(), policy.pruning, whole_list, LARGEST, user, coins, normals, best, totals
+        )
+        policy.count(scored)
+        check_size(largest, RankError)
+
+    return play

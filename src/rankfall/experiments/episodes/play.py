@@ -1,0 +1,30 @@
+"""What an episode is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from rankfall.arrays import FloatArray
+from rankfall.policies.ranking import Policy
+from rankfall.users import Environment
+
+Play: TypeAlias = Callable[[FloatArray, FloatArray], None]
+"""Plays one step for each row of coins (n, k), and adds to the totals (4): regret, clicks, topics touched, covered."""
+
+Episode: TypeAlias = Callable[[Policy, Environment, int, float, np.random.Generator], Play | None]
+"""Takes policy, user, k, reward of the best list, and the policy's randomness; gives how to play them, or None."""
+
+
+def unchanged(one: object, kind: type, *methods: str) -> bool:
+    """Whether ``one`` is of this kind and has these methods as the class has them, not overridden by a subclass.
+
+    >>> class Loud(str):
+    ...     def lower(self) -> str:
+    ...         return self.upper()
+    >>> unchanged(Loud(), str, "upper"), unchanged(Loud(), str, "upper", "lower"), unchanged(1, str)
+    (True, False, False)
+    """
+    return isinstance(one, kind) and all(getattr(type(one), name) is getattr(kind, name) for name in methods)
