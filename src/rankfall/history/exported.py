@@ -36,6 +36,7 @@ class Log:
         if len(marks) > 1:
             raise FileError(f"the files in {folder} are of different exports; export again")
         self._folder = folder
+        self.notes: tuple[str, ...] = ()
         decisions = pl.read_parquet(folder / DECISIONS)
         names = decisions.filter(kind="create")["model"].to_list()
         if model is None and len(names) != 1:
