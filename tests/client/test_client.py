@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -23,6 +22,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 from hypothesis import given
 from hypothesis import strategies as st
+from waiting import PATIENCE, wait_until
 
 from rankfall.client import (
     AsyncClient,
@@ -52,6 +52,7 @@ class Service:
 
     def reset(self) -> None:
         self.trouble: deque[str] = deque()
+        self.late = threading.Event()  # set when the work of a "slow" request is done
         self.seen: list[tuple[str, str, bytes]] = []  # requests, as they arrived
         self.headers: list[dict[str, str]] = []
         self.answers: dict[str, dict[str, Any]] = {}  # by request_id
@@ -84,6 +85,7 @@ class Service:
             receive.__self__.transport.abort()
             await receive()
         elif trouble == "slow":
+            self.late.set()
             while (await receive())["type"] != "http.disconnect":
                 pass
         elif trouble == "cut":
@@ -219,14 +221,21 @@ ANSWERS: dict[str, Any] = {
 
 @contextmanager
 def serving(app: Any, sock: socket.socket) -> Iterator[None]:
-    config = uvicorn.Config(app, log_config=None, lifespan="off", ws="none", http="h11", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        lifespan="off",
+        ws="none",
+        http="h11",
+        timeout_graceful_shutdown=1,
+        timeout_keep_alive=600,  # so that the server never closes a connection which a client is about to use
+    )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]})
     thread.start()
     try:
-        while not server.started:
-            assert thread.is_alive()
-            time.sleep(0.005)
+        wait_until(lambda: server.started or not thread.is_alive())
+        assert server.started
         yield
     finally:
         server.should_exit = True
@@ -289,6 +298,43 @@ class Awaited:
         return repr(self._client)
 
 
+class Impatient(httpx.HTTPTransport):
+    """Gives up on a request that the service answers slowly as soon as the service has done its work."""
+
+    def __init__(self, service: Service) -> None:
+        super().__init__()
+        self._service = service
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        with giving_up(self._service, request):
+            return super().handle_request(request)
+
+
+class ImpatientAsync(httpx.AsyncHTTPTransport):
+    """The same for `AsyncClient`."""
+
+    def __init__(self, service: Service) -> None:
+        super().__init__()
+        self._service = service
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        with giving_up(self._service, request):
+            return await super().handle_async_request(request)
+
+
+@contextmanager
+def giving_up(service: Service, request: httpx.Request) -> Iterator[None]:
+    slow = "slow" in list(service.trouble)[:1]
+    if slow:
+        request.extensions["timeout"]["read"] = 0.05  # never long enough: there is no response
+    try:
+        yield
+    except httpx.ReadTimeout:
+        assert slow
+        assert service.late.wait(PATIENCE)
+        raise
+
+
 Connect = Callable[..., Any]
 
 
@@ -296,11 +342,11 @@ Connect = Callable[..., Any]
 def connect(request: pytest.FixtureRequest, running: tuple[Service, str]) -> Iterator[Connect]:
     """Makes clients of one kind. They share connections, since it takes long to read the certificates for each."""
     if request.param == "sync":
-        with httpx.Client() as http:
+        with httpx.Client(transport=Impatient(running[0])) as http:
             yield lambda url=running[1], **options: Client(url, http=http, **options)
     else:
         with asyncio.Runner() as runner:
-            http_async = httpx.AsyncClient()
+            http_async = httpx.AsyncClient(transport=ImpatientAsync(running[0]))
             yield lambda url=running[1], **options: Awaited(runner, AsyncClient(url, http=http_async, **options))
             runner.run(http_async.aclose())
 
@@ -413,7 +459,7 @@ def test_one_id_is_not_a_list_of_letters(client: Any, service: Service) -> None:
 @pytest.mark.parametrize("trouble", ["lost", "dropped", "cut", "busy", "many", "gateway", "slow"])
 def test_a_retry_gets_the_same_list(connect: Connect, service: Service, trouble: str) -> None:
     service.trouble.append(trouble)
-    ranked = connect(timeout=1.0 if trouble == "slow" else 10).rank(user="ann")
+    ranked = connect().rank(user="ann")
     assert ranked.event_id == "event-0"
     assert len(service.answers) == 1
     assert len(service.seen) == 2
@@ -423,7 +469,7 @@ def test_a_retry_gets_the_same_list(connect: Connect, service: Service, trouble:
 @pytest.mark.parametrize("trouble", ["lost", "gateway", "slow"])
 def test_our_own_duplicate_is_accepted_and_says_so(connect: Connect, service: Service, trouble: str) -> None:
     service.trouble.append(trouble)
-    result = connect(timeout=1.0 if trouble == "slow" else 10).feedback("event-0", clicked="a")
+    result = connect().feedback("event-0", clicked="a")
     assert result == FeedbackResult(accepted=1, assumed=1)
     assert result.ok
 
@@ -464,10 +510,16 @@ def test_what_must_not_happen_twice_is_not_repeated(
     connect: Connect, service: Service, name: str, trouble: str
 ) -> None:
     service.trouble.append(trouble)
-    client = connect(timeout=0.5 if trouble == "slow" else 10)
+    client = connect()
     with pytest.raises(UnavailableError):
         getattr(client, name)(*["default", "s1"][: 1 + (name == "restore_snapshot")])
     assert len(service.seen) == 1
+
+
+def test_a_response_is_not_waited_for_longer_than_the_timeout(service: Service, running: tuple[Service, str]) -> None:
+    service.trouble.append("slow")
+    with Client(running[1], timeout=0.2, retries=0) as client, pytest.raises(UnavailableError, match="in 1 attempt"):
+        client.rank()
 
 
 def test_what_never_left_is_sent_again(connect: Connect, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
