@@ -97,7 +97,7 @@ def test_replay_prints_a_table_and_writes_json(tmp_path: Path) -> None:
 def test_replay_says_why_there_is_no_estimate(tmp_path: Path) -> None:
     random.seed(3)
     for name, settings, said in (
-        ("never", {}, "no answered list was chosen at random"),
+        ("never", {}, "no list with feedback is known to be chosen at random"),
         ("all", {"randomize": 1.0}, "too many possible"),
     ):
         with running(str(tmp_path / name), **settings) as engine:

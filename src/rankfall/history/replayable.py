@@ -66,7 +66,7 @@ class ClickLogToReplay:
 
     def __init__(self, name: str, log: ClickLog, catalog: Catalog) -> None:
         self.model = name
-        self.notes = (*_NOTES, _NO_TIMES) if log.context["time"].null_count() else _NOTES
+        self.notes: tuple[str, ...] = (*_NOTES, _NO_TIMES) if log.context["time"].null_count() else _NOTES
         self._log, self._catalog = log.by_time(), catalog
 
     @property
