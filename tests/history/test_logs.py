@@ -41,7 +41,7 @@ def test_the_state_can_be_computed_from_the_files_alone(place: str, tmp_path: Pa
         for key in [""] if scope == "global" else ["u0", "u1", "u2", "u3"]:
             assert same(batch_state(tmp_path, key=key), state_of(engine, key=key))
         assert done.lists == 60
-        assert 40 < done.answered < 60
+        assert 40 < done.with_feedback < 60
 
 
 @pytest.mark.stress
@@ -63,7 +63,7 @@ def test_an_export_beside_servers_is_of_one_moment(place: str, tmp_path: Path) -
                 done = export(other.store, tmp_path)
                 assert done.cut > cut
                 cut = done.cut
-                if done.answered:
+                if done.with_feedback:
                     one.save_state(one.model("default"), "", done.cut, tmp_path / "state")
                     assert same(batch_state(tmp_path), load(tmp_path / "state").model.arrays())
         finally:
@@ -79,7 +79,7 @@ def test_the_documentation_says_how(tmp_path: Path) -> None:
     with running(str(tmp_path / "data"), scope="user") as engine:
         drive(engine, 40)
         export(engine.store, tmp_path)
-        assert same(words["learned"](tmp_path, key="u1").arrays(), state_of(engine, key="u1"))
+        assert same(words["learned"](tmp_path, owner="u1").arrays(), state_of(engine, key="u1"))
     for name in ("events", "decisions"):
         for column in pl.read_parquet_schema(tmp_path / f"{name}.parquet"):
             assert f"`{column}`" in page, column

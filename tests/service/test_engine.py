@@ -44,7 +44,7 @@ def answer(engine: Quiet, event: Event, clicked: Any) -> str:
 
 
 def items_of(event: Event) -> list[str]:
-    return [item["id"] for item in json.loads(event.answer)["items"]]
+    return [item["id"] for item in json.loads(event.response)["items"]]
 
 
 def test_the_service_ranks_and_learns_as_the_library(engine: Quiet) -> None:
@@ -274,7 +274,7 @@ def test_pinned_and_blocked(engine: Quiet) -> None:
     assert len(items_of(engine.rank_now(k=8))) == 7
     event = engine.rank_now(candidates=[usual[0], "i7"])
     assert items_of(event) == ["i7"]
-    assert json.loads(event.answer)["unknown"] == [usual[0]]
+    assert json.loads(event.response)["unknown"] == [usual[0]]
     with pytest.raises(RankError, match="nothing may be shown"):
         engine.rank_now(candidates=[usual[0]])
     patch(engine, blocked=[])
@@ -351,7 +351,7 @@ def test_requests(engine: Quiet) -> None:
     make_model(engine)
     event = engine.rank_now(candidates=["i1", "nothing", "i2", "i3"], exclude=["i2", "none"], k=5)
     assert sorted(items_of(event)) == ["i1", "i3"]
-    assert json.loads(event.answer)["unknown"] == ["nothing", "none"]
+    assert json.loads(event.response)["unknown"] == ["nothing", "none"]
     for ask in ({"candidates": []}, {"candidates": ["i1"], "exclude": ["i1"]}, {"candidates": ["nothing"]}):
         with pytest.raises(RankError, match="nothing may be shown"):
             engine.rank_now(**ask)
@@ -361,7 +361,7 @@ def test_requests(engine: Quiet) -> None:
         engine.rank_now("own", segment="home")
     with pytest.raises(RankError, match="each segment"):
         engine.rank_now("group", user="anna")
-    assert engine.rank_now("group", user="anna", segment="home").key == "home"
+    assert engine.rank_now("group", user="anna", segment="home").owner == "home"
     with pytest.raises(NotFoundError, match="there is: default, group, own"):
         engine.rank_now("none")
 
@@ -371,18 +371,18 @@ def test_a_retry_gets_the_same_answer(place: str, engine: Quiet) -> None:
     first = engine.rank_now(request_id="r", candidates=["i1", "i2"])
     answer(engine, first, 1)
     engine.rank_now()
-    assert engine.rank_now(request_id="r", candidates=["i1", "i2"]).answer == first.answer
+    assert engine.rank_now(request_id="r", candidates=["i1", "i2"]).response == first.response
     with pytest.raises(ConflictError, match="'r' was used for another request"):
         engine.rank_now(request_id="r", candidates=["i2", "i1"])
     engine.write(engine.put_catalog(None, ["i1", "i2"]))
-    assert engine.rank_now(request_id="r", candidates=["i1", "i2"]).answer == first.answer
+    assert engine.rank_now(request_id="r", candidates=["i1", "i2"]).response == first.response
     with pytest.raises(RankError):
         engine.rank_now(request_id="other", candidates=["i1", "i2"])
     make_model(engine, "second")
     assert engine.rank_now("second", request_id="r").id != first.id
     other = open_engine(place)
     try:
-        assert other.rank_now(request_id="r", candidates=["i1", "i2"]).answer == first.answer
+        assert other.rank_now(request_id="r", candidates=["i1", "i2"]).response == first.response
     finally:
         other.crash()
 
@@ -450,10 +450,10 @@ def test_answers_and_forgetting_do_not_wait_for_each_other(
 
     def decide(tx: Transaction) -> None:
         assert alone.wait(PATIENCE)
-        tx.alone()
+        tx.exclusive()
 
     def forget(tx: Transaction) -> None:
-        tx.alone()
+        tx.exclusive()
         alone.set()
         postgres.wait_for_blocked(postgres_url)
         second.forget("anna")(tx)

@@ -25,6 +25,6 @@ def command(data: Path | None, store: str | None, out: Path, model: str | None) 
 
     with closing(open_store_at(data, store)) as opened, progress_bar("exporting", None) as step:
         done = export(opened, out, model, step)
-    click.echo(f"{out / EVENTS}: {done.lists:,} lists, {done.answered:,} answered")
+    click.echo(f"{out / EVENTS}: {done.lists:,} lists, {done.with_feedback:,} with feedback")
     click.echo(f"{out / DECISIONS}: {done.decisions:,} decisions")
     click.echo(f"{out / CATALOG}: {done.catalog_rows:,} changes of items")

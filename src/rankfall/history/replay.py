@@ -245,8 +245,8 @@ def _in_order(log: Log) -> Iterator[tuple[bool, dict[str, Any]]]:
     answers = lists.filter(lists["result"].is_not_null()).sort("transaction", "seq")
     shown = lists.iter_rows(named=True)
     waiting = next(shown, None)
-    for answer in answers.select("event_id", "clicked", "created", "answered_at").iter_rows(named=True):
-        until = max(answer["created"], answer["answered_at"])  # clocks of several servers need not agree
+    for answer in answers.select("event_id", "clicked", "created", "feedback_at").iter_rows(named=True):
+        until = max(answer["created"], answer["feedback_at"])  # clocks of several servers need not agree
         while waiting is not None and waiting["created"] <= until:
             yield True, waiting
             waiting = next(shown, None)

@@ -184,7 +184,7 @@ def event_of(model: Model, held: Held, resolved: ResolvedRequest, shown: Shown, 
     return Event(
         id=event_id,
         model=model.name,
-        key=model.key(request.user, request.segment) or "",
+        owner=model.key(request.user, request.segment) or "",
         user=request.user,
         segment=request.segment,
         request_id=request.request_id,
@@ -198,7 +198,7 @@ def event_of(model: Model, held: Held, resolved: ResolvedRequest, shown: Shown, 
         catalog=held.catalog,
         covered=int(np.count_nonzero(resolved.catalog.coverage[shown.rows].max(axis=0, initial=0.0))),
         request=json.dumps(limits) if limits else None,
-        answer=msgspec.json.encode(response).decode(),
+        response=msgspec.json.encode(response).decode(),
         features=None if shown.ranking is None else held.policy.kept(shown.ranking),
     )
 

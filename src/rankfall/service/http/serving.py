@@ -70,7 +70,7 @@ async def _rank(service: Service, name: str, request: RankRequest) -> str:
         return _encode(response_of(model, resolved, Shown(resolved.baseline(), "fallback")))
     metrics.lists.labels(name, event.arm).inc()
     metrics.covered.labels(name).observe(event.covered)
-    return event.answer
+    return event.response
 
 
 async def rank_from(service: Service, grant: Grant, model: str, body: bytes) -> str:
@@ -190,12 +190,11 @@ async def event(event_id: str, request: Request) -> Response:
     found = await asyncio.to_thread(store.event, event_id)
     if found is None or not grant.may("admin", found.model):
         raise NotFoundError("no list with this event_id")
-    answer = await asyncio.to_thread(store.answer_of, event_id)
+    answer = await asyncio.to_thread(store.feedback_on, event_id)
     feedback = None
     if answer is not None:
-        kind, body, at = answer
-        clicked = [place + 1 for place in json.loads(body).get("clicked", [])]
-        feedback = {"kind": kind, "clicked": clicked, "at": iso(at)}
+        clicked = [place + 1 for place in json.loads(answer.body).get("clicked", [])]
+        feedback = {"kind": answer.kind, "clicked": clicked, "at": iso(answer.at)}
     view = {
         "event_id": found.id,
         "model": found.model,
@@ -207,7 +206,7 @@ async def event(event_id: str, request: Request) -> Response:
         "arm": found.arm,
         "learn": found.learn,
         "propensity": found.propensity,
-        "answer": json.loads(found.answer),
+        "answer": json.loads(found.response),
         "feedback": feedback,
     }
     return _json(json.dumps(view))
