@@ -17,6 +17,8 @@ from rankfall.data import find
 from rankfall.data.download import download
 from rankfall.errors import FileError, ProblemError
 
+pytestmark = pytest.mark.stress
+
 
 def archive() -> bytes:
     """A small MovieLens zip, with noise that keeps it from packing down to nothing."""
