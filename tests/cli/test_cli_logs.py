@@ -15,7 +15,7 @@ from waiting import wait_until
 
 import rankfall
 from rankfall.cli import app
-from rankfall.service.http.keys import Keys
+from rankfall.service.http.api_keys import Keys
 
 
 def call(*arguments: object, code: int = 0) -> Result:
