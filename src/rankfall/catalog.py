@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -109,7 +110,7 @@ class Catalog:
         self.topics: tuple[str, ...] = _names("topics", names, width)
         if len(set(self.topics)) < width:
             raise CatalogError(f"topics must have different names, got {list(self.topics)}")
-        self._lineage = _lineage
+        self._lineage: str | None = _lineage
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -208,12 +209,16 @@ class Catalog:
         known = [item for item in items.ids if item in self._row_of]
         if known:
             raise CatalogError(f"id {known[0]!r} is in the catalog already; use replace to change an item")
-        return self._like(
+        if self.ids and items.ids and type(self.ids[0]) is not type(items.ids[0]):
+            raise CatalogError("ids must be all whole numbers or all strings, got both")
+        catalog = self._like(
             np.concatenate([self.coverage, items.coverage]),
             np.concatenate([self.relevance, items.relevance]),
             self.ids + items.ids,
             None if self.titles is None else self.titles + (items.titles or ()),
         )
+        catalog._row_of = self._row_of | {item: row for row, item in enumerate(items.ids, len(self))}
+        return catalog
 
     def replace(self, items: Catalog) -> Catalog:
         """A catalog in which these items take the rows of the ones with the same ids."""
@@ -227,15 +232,18 @@ class Catalog:
             for row, title in zip(rows, items.titles, strict=True):
                 renamed[row] = title
             titles = tuple(renamed)
-        return self._like(coverage, relevance, self.ids, titles)
+        catalog = self._like(coverage, relevance, self.ids, titles)
+        catalog._row_of = self._row_of
+        return catalog
 
     def withdraw(self, ids: Iterable[Id]) -> Catalog:
         """A catalog without these items; the others keep their order."""
         keep = np.ones(len(self), dtype=bool)
         keep[self.rows(ids)] = False
-        left = np.flatnonzero(keep)
-        titles = None if self.titles is None else tuple(self.titles[row] for row in left)
-        return self._like(self.coverage[keep], self.relevance[keep], tuple(self.ids[r] for r in left), titles)
+        left, stays = np.flatnonzero(keep), keep.tolist()
+        titles = None if self.titles is None else tuple(compress(self.titles, stays))
+        ids = tuple(compress(self.ids, stays))
+        return self._like(self.coverage.take(left, axis=0), self.relevance.take(left, axis=0), ids, titles)
 
     def _like(
         self,
@@ -244,7 +252,12 @@ class Catalog:
         ids: tuple[Id, ...],
         titles: tuple[str, ...] | None,
     ) -> Catalog:
-        return Catalog(coverage, relevance, ids=ids, titles=titles, topics=self.topics, _lineage=self.lineage)
+        """A catalog of the same line, from parts of catalogs, which were checked when those were made."""
+        catalog = object.__new__(Catalog)
+        catalog.coverage, catalog.relevance = frozen(coverage), frozen(relevance)
+        catalog.ids, catalog.titles, catalog.topics = ids, titles, self.topics
+        catalog._lineage = self.lineage
+        return catalog
 
     def _check_fits(self, items: Catalog) -> None:
         if items.topics != self.topics or items.n_features != self.n_features:

@@ -9,6 +9,7 @@
     ├── ProblemError    a simulated user, an experiment or a setting that makes no sense
     ├── FileError       a file that is missing, damaged or not ours
     ├── StoreError      a database that cannot be reached, read or written
+    ├── JournalError    an entry of the journal that this version cannot read: a newer one wrote it
     ├── ContractError   a policy or environment that breaks its contract (see ``check_policy``)
     └── ServiceError    a call to the Rankfall service that did not work; itself: an answer that makes no sense
         ├── UnavailableError   no answer, or "not now", and no attempts or no time left
@@ -47,6 +48,10 @@ class FileError(RankfallError):
 
 class StoreError(RankfallError):
     """A database that cannot be reached, read or written."""
+
+
+class JournalError(RankfallError):
+    """An entry of the journal that this version cannot read: a newer one wrote it."""
 
 
 class ContractError(RankfallError):

@@ -1,5 +1,6 @@
 """Files appear whole or not at all."""
 
+import io
 import json
 import os
 import tempfile
@@ -12,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rankfall.array_container import pack, unpack
 from rankfall.errors import FileError, RankfallError
 
 T = TypeVar("T")
@@ -74,13 +76,9 @@ def reading_parquet(path: str | Path, hint: str = "") -> Iterator[None]:
 
 
 def save_blocks(path: str | Path, header: Mapping[str, Any], blocks: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays and a header, whole or not at all.
-
-    A zip of plain arrays and one JSON text; nothing in it is ever executed.
-    """
-    text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, header=text, **blocks)  # type: ignore[arg-type]
+    """Write arrays and a header, whole or not at all; see :mod:`rankfall.array_container`."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(pack(header, blocks))
 
 
 def load_blocks(
@@ -95,9 +93,8 @@ def load_blocks(
     says ``what`` was expected.
     """
     try:
-        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            blocks = {name: archive[name] for name in archive.files}
-        header = json.loads(blocks.pop("header").tobytes())
+        data = Path(path).read_bytes()
+        header, blocks = _unzipped(data) if data.startswith(b"PK") else unpack(data)
         known = (form,) if isinstance(form, str) else form
         if header["format"] not in known:
             raise ValueError(f"format {header['format']!r}, expected {' or '.join(map(repr, known))}")
@@ -115,3 +112,10 @@ def load_blocks(
         RankfallError,
     ) as problem:
         raise FileError(f"{path} is not {what} saved by rankfall, or it is damaged: {problem}") from problem
+
+
+def _unzipped(data: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Header and arrays of a file that version 0.1.0 wrote: a zip of plain arrays, as NumPy writes it."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+        blocks = {name: archive[name] for name in archive.files}
+    return json.loads(blocks.pop("header").tobytes()), blocks

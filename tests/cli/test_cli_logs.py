@@ -3,20 +3,19 @@
 import json
 import random
 import signal
-import subprocess
-import sys
-import time
 import tomllib
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from ending import run_until
 from logged import CATALOG, batch_state, clicks, drive, running, same, state_of
 from served import Served, make_catalog
+from waiting import wait_until
 
 import rankfall
 from rankfall.cli import app
-from rankfall.service.http.keys import Keys
+from rankfall.service.http.api_keys import Keys
 
 
 def call(*arguments: object, code: int = 0) -> Result:
@@ -26,6 +25,7 @@ def call(*arguments: object, code: int = 0) -> Result:
     return result
 
 
+@pytest.mark.stress
 def test_beside_a_server(tmp_path: Path) -> None:
     catalog = make_catalog(tmp_path / "catalog.parquet", items=30)
     ids = rankfall.Catalog.read_parquet(catalog).ids
@@ -37,7 +37,7 @@ def test_beside_a_server(tmp_path: Path) -> None:
         before = call("snapshot", "make", "default", "--data", data, "--name", "empty").output.strip()
         said = call("import", path, "--data", data).output
         assert said == "300 lists imported into 'default', 225 of them clicked.\n"
-        assert "300 lists were there already" in call("import", path, "--data", data).output
+        assert "300 lists had been imported before" in call("import", path, "--data", data).output
         learned = server.settled(300)
         assert learned["learned"] == 300
         assert learned["arms"]["baseline"]["answered"] == 300
@@ -53,32 +53,26 @@ def test_beside_a_server(tmp_path: Path) -> None:
         assert rankfall.load(tmp_path / "then.rankfall").n_updates == 0
 
 
+@pytest.mark.stress
 def test_an_import_that_was_killed_goes_on(tmp_path: Path) -> None:
     path = clicks(tmp_path / "clicks.parquet", 12_000)
     data = tmp_path / "data"
     with running(str(data)):
         pass
-    command = [sys.executable, "-m", "rankfall", "import", str(path), "--data", str(data)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    ended = run_until("insert", 2_500, "import", str(path), "--data", str(data))
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
     with running(str(data)) as server:
-        end = time.monotonic() + 60
-        while server.store.ranked("default") < 2_000 and process.poll() is None and time.monotonic() < end:
-            time.sleep(0.005)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
         there = server.store.ranked("default")
         assert there % 1_000 == 0
         assert 0 < there < 12_000
         said = call("import", path, "--data", data).output
         assert f"{12_000 - there:,} lists imported" in said
-        assert f"{there:,} lists were there already" in said
+        assert f"{there:,} lists had been imported before" in said
         server.fold()
         killed = state_of(server)
     with running(str(tmp_path / "other")) as other:
         call("import", path, "--data", tmp_path / "other")
-        end = time.monotonic() + 20
-        while other.position < other.store.end() and time.monotonic() < end:
-            time.sleep(0.01)
+        wait_until(lambda: other.position >= other.store.end())
         assert same(killed, state_of(other))
 
 
@@ -105,7 +99,7 @@ def test_replay_prints_a_table_and_writes_json(tmp_path: Path) -> None:
 def test_replay_says_why_there_is_no_estimate(tmp_path: Path) -> None:
     random.seed(3)
     for name, settings, said in (
-        ("never", {}, "no answered list was chosen at random"),
+        ("never", {}, "no list with feedback is known to be chosen at random"),
         ("all", {"randomize": 1.0}, "too many possible"),
     ):
         with running(str(tmp_path / name), **settings) as engine:

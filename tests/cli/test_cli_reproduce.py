@@ -1,17 +1,15 @@
 """``rankfall reproduce`` and ``rankfall run``, as people and machines call them, and as machines end them."""
 
 import os
-import random
 import re
 import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import polars as pl
 import pytest
 from click.testing import CliRunner, Result
+from ending import run_until
 
 from rankfall.cli import app
 from rankfall.experiments import Preparation, Setting, Study
@@ -28,6 +26,8 @@ STUDY = Study(
     checkpoints=5,
     preparation=Preparation(users=200, items=150, threshold=4.0, rank=5),
 )
+UNITS = {"s": 1, "minutes": 60, "hours": 3600}
+TIME = r"([\d.]+) (s|minutes|hours)"  # how much depends on the machine
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +96,7 @@ def test_a_folder_of_another_study_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_dry_run_measures_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rankfall.experiments.forecast._SECONDS", 0.02)
+    monkeypatch.setattr(sys.modules["rankfall.experiments.forecast"], "_SECONDS", 0.02)
     result = call("reproduce", "movielens-small", "--scale", "paper", "--out", str(tmp_path / "out"), "--dry-run")
     assert result.exit_code == 0, result.output
     assert "85 cells (10 more are shared), 0 of them done" in result.output
@@ -106,9 +106,8 @@ def test_a_dry_run_measures_and_writes_nothing(tmp_path: Path, monkeypatch: pyte
         assert re.search(rf"{policy} +│ +\d+ │ +\d+\.\d", result.output)
     assert "both data sets: 8,500,000,000 interactions, " in result.output
     assert "This assumes that" in result.output
-    hours = [float(text) for text in re.findall(r"([\d.]+) hours with", result.output)]
-    assert len(hours) == 2
-    assert hours[1] == pytest.approx(hours[0] * 2 * 500 / 314, rel=0.2)
+    this, both = (float(n) * UNITS[unit] for n, unit in re.findall(rf"{TIME} with", result.output))
+    assert both == pytest.approx(this * 2 * 500 / 314, rel=0.2)  # both are rounded
     assert list(tmp_path.iterdir()) == []
 
 
@@ -118,26 +117,12 @@ def test_a_dry_run_of_a_study_of_ones_own(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "10 cells, 0 of them done" in result.output
     assert "45,000 interactions" in result.output
-    assert re.search(r"Expected time: \d+ s with 1 worker$", result.output, flags=re.MULTILINE)
+    assert re.search(rf"Expected time: {TIME} with 1 worker$", result.output, flags=re.MULTILINE)
     assert "the paper's" not in result.output
-
-
-def start(folder: Path, out: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "rankfall", "run", str(folder / "study.toml"), "--out", str(out)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def cells(out: Path) -> int:
     return len(list(out.glob("cells/*.parquet")))
-
-
-def until(process: subprocess.Popen[str], out: Path, n: int) -> None:
-    """Wait until ``n`` cells are done."""
-    for _ in range(12000):
-        if cells(out) >= n or process.poll() is not None:
-            return
-        time.sleep(0.005)
-    raise AssertionError(f"{n} cells did not appear")
 
 
 @pytest.fixture(scope="module")
@@ -149,21 +134,18 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.stress
 def test_killed_again_and_again_it_ends_with_the_same_bytes(uninterrupted: Path) -> None:
-    out, chance = uninterrupted / "out", random.Random(5)
-    killed = 0
-    for wanted, longest in ((0, 2.0), (1, 0.1), (4, 0.1), (7, 0.1)):
-        process = start(uninterrupted, out)
-        until(process, out, wanted)
-        time.sleep(chance.uniform(0, longest))
-        killed += process.poll() is None
-        process.kill()
-        process.communicate()
-    assert killed >= 2
-    last = start(uninterrupted, out)
-    said, problems = last.communicate(timeout=120)
-    assert last.returncode == 0, problems
-    assert "runs.parquet" in said
+    out = uninterrupted / "out"
+    command = ["run", str(uninterrupted / "study.toml"), "--out", str(out)]
+    done = 0
+    for more in (1, 2, 4):
+        assert run_until("file", more, *command).returncode == -signal.SIGKILL
+        done += more - 1  # the last one did not get its name
+        assert cells(out) == done
+    last = call(*command)
+    assert last.exit_code == 0, last.output
+    assert "runs.parquet" in last.output
     for name in ("runs.parquet", "study.toml", "provenance.json"):
         assert (out / name).read_bytes() == (uninterrupted / "whole" / name).read_bytes()
     for cell in (uninterrupted / "whole" / "cells").iterdir():
@@ -171,15 +153,12 @@ def test_killed_again_and_again_it_ends_with_the_same_bytes(uninterrupted: Path)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no such signal")
-def test_ctrl_c_is_answered_at_once_and_keeps_what_is_done(uninterrupted: Path) -> None:
+@pytest.mark.stress
+def test_ctrl_c_keeps_what_is_done(uninterrupted: Path) -> None:
     out = uninterrupted / "stopped"
-    process = start(uninterrupted, out)
-    until(process, out, 2)
-    process.send_signal(signal.SIGINT)
-    began = time.monotonic()
-    _, said = process.communicate(timeout=60)
-    assert time.monotonic() - began < 5
-    assert process.returncode == 130
-    assert re.search(r"\d+ of 10 cells are done and kept in .*stopped\. Give the same command again to go on\.", said)
-    assert "Traceback" not in said
-    assert cells(out) >= 2
+    ended = run_until("interrupt", 2, "run", str(uninterrupted / "study.toml"), "--out", str(out))
+    assert ended.returncode == 130
+    kept = rf"{cells(out)} of 10 cells are done and kept in .*stopped\. Give the same command again to go on\."
+    assert re.search(kept, ended.stderr)
+    assert "Traceback" not in ended.stderr
+    assert 2 <= cells(out) < 10

@@ -1,7 +1,6 @@
 """Cells on a real cluster of several processes."""
 
 import os
-import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,7 +13,10 @@ from rankfall import ProblemError
 from rankfall.experiments import Plan, Preparation, Setting, Status, Study, carry_out, plan
 
 distributed = pytest.importorskip("distributed")
-pytestmark = pytest.mark.filterwarnings("default")  # what the cluster says when its workers are killed
+pytestmark = [
+    pytest.mark.stress,
+    pytest.mark.filterwarnings("default"),
+]  # what the cluster says when its workers are killed
 
 STUDY = Study(
     "on a cluster",
@@ -56,21 +58,18 @@ def same(out: Path, here: Path) -> None:
 
 
 def test_a_worker_killed_in_the_middle_changes_nothing(laid: Plan, here: Path, tmp_path: Path, cluster: Any) -> None:
-    killed: list[int] = []
+    from killed_worker import KilledOnce
 
-    def watch(status: Status) -> None:
-        if status.cells_done == 2 and not killed:
-            with distributed.Client(cluster.scheduler_address, set_as_default=False) as client:
-                pids = client.run(os.getpid)
-                busy = [worker for worker, keys in client.processing().items() if keys]
-            assert len(pids) == 2
-            assert os.getpid() not in pids.values()
-            killed.append(pids[busy[0]])
-            os.kill(killed[0], signal.SIGKILL)
-
-    carry_out(laid, tmp_path, scheduler=cluster.scheduler_address, watch=watch)
-    assert killed
-    same(tmp_path, here)
+    mark = tmp_path / "killed"
+    with distributed.Client(cluster.scheduler_address, set_as_default=False) as client:
+        pids = client.run(os.getpid)
+        assert len(pids) == 2
+        assert os.getpid() not in pids.values()
+        client.register_plugin(KilledOnce(mark), name="killed-once")
+        carry_out(laid, tmp_path / "out", scheduler=cluster.scheduler_address)
+        client.unregister_worker_plugin("killed-once")
+    assert mark.exists()
+    same(tmp_path / "out", here)
 
 
 def test_begun_on_a_cluster_and_ended_here(laid: Plan, here: Path, tmp_path: Path, cluster: Any) -> None:

@@ -1,6 +1,5 @@
 """Click logs that a service learns from."""
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from linear_policies import LINEAR
 from logged import CATALOG, batch_state, clicks, running, same, state_of
+from waiting import wait_until
 
 from rankfall import generate
 from rankfall.click_logs import read_click_log
@@ -32,6 +32,7 @@ def test_features_of_many_lists_are_those_of_one(data: st.DataObject, policy: st
         assert np.array_equal(found, made.rank(k, fixed=dict(enumerate(given_rows))).features)
 
 
+@pytest.mark.stress
 def test_an_import_is_learned_once_and_by_servers_that_run(place: str, tmp_path: Path) -> None:
     log = read_click_log(clicks(tmp_path / "clicks.parquet", 2_500))
     with running(place) as server, running(place) as engine:
@@ -40,9 +41,7 @@ def test_an_import_is_learned_once_and_by_servers_that_run(place: str, tmp_path:
         whole = import_clicks(engine, "default", log)
         again = import_clicks(engine, "default", log)
         assert (first.lists, whole.lists, whole.known, again.lists, again.known) == (1_700, 800, 1_700, 0, 2_500)
-        end = time.monotonic() + 20
-        while server.position < engine.store.end() and time.monotonic() < end:
-            time.sleep(0.01)
+        wait_until(lambda: server.position >= engine.store.end())
         export(engine.store, tmp_path)
         assert same(batch_state(tmp_path), state_of(server))
         assert same(state_of(engine), state_of(server))
@@ -57,6 +56,7 @@ def test_an_import_is_learned_once_and_by_servers_that_run(place: str, tmp_path:
     assert events["scores"].explode().null_count() == 2_500 * 5
 
 
+@pytest.mark.stress
 def test_two_imports_at_a_time(place: str, tmp_path: Path) -> None:
     log = read_click_log(clicks(tmp_path / "clicks.parquet", 3_000))
     with running(place) as one, running(place) as other, ThreadPoolExecutor(2) as threads:

@@ -1,7 +1,6 @@
 """The contract of the linear policies; that they are right is shown in test_algorithm_1."""
 
 import copy
-import json
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +27,7 @@ from rankfall import (
     check_policy,
     generate,
 )
+from rankfall.array_container import pack, unpack
 from rankfall.policies import PAPER
 
 K = 4
@@ -353,15 +353,13 @@ def test_a_foreign_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="not a policy saved by rankfall"):
         rankfall.load(tmp_path / "foreign.npz")
     learned().save(tmp_path / "policy.npz")
-    blocks = dict(np.load(tmp_path / "policy.npz"))
-    header = json.loads(blocks["header"].tobytes())
+    header, blocks = unpack((tmp_path / "policy.npz").read_bytes())
     for broken in ({"format": "rankfall policy 99"}, {"topics": ["a"]}, {"recipe": {"name": "x"}}):
-        text = np.frombuffer(json.dumps({**header, **broken}).encode(), dtype=np.uint8)
-        np.savez(tmp_path / "foreign.npz", **{**blocks, "header": text})
+        (tmp_path / "foreign.npz").write_bytes(pack({**header, **broken}, blocks))
         with pytest.raises(FileError, match="not a policy saved by rankfall"):
             rankfall.load(tmp_path / "foreign.npz")
     for name, array in (("moment", np.zeros(3)), ("gram", np.full((8, 8), np.nan)), ("counts", np.zeros(2))):
-        np.savez(tmp_path / "foreign.npz", **{**blocks, name: array})
+        (tmp_path / "foreign.npz").write_bytes(pack(header, {**blocks, name: array}))
         with pytest.raises(FileError, match="not a policy saved by rankfall"):
             rankfall.load(tmp_path / "foreign.npz")
 
@@ -374,7 +372,7 @@ def test_saving_leaves_the_old_file_when_it_fails(tmp_path: Path, monkeypatch: p
     def full(*args: object, **kwargs: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(np, "savez", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(FileError, match="No space left on device"):
         learned("CascadeLSB").save(path)
     assert path.read_bytes() == before
@@ -453,10 +451,9 @@ def test_what_is_forgotten_makes_widths_grow() -> None:
 
 def rewritten(source: Path, target: Path, header: dict[str, object], **arrays: np.ndarray) -> Path:
     """A saved policy with some of its header and arrays replaced; an entry of ``...`` is left out."""
-    blocks = dict(np.load(source))
-    merged = {**json.loads(blocks["header"].tobytes()), **header}
-    text = json.dumps({name: value for name, value in merged.items() if value is not ...}).encode()
-    np.savez(target, **{**blocks, **arrays, "header": np.frombuffer(text, dtype=np.uint8)})
+    old, blocks = unpack(source.read_bytes())
+    merged = {name: value for name, value in {**old, **header}.items() if value is not ...}
+    target.write_bytes(pack(merged, {**blocks, **arrays}))
     return target
 
 

@@ -3,7 +3,6 @@
 import json
 import math
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from itertools import permutations
@@ -12,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from engines import START, WAIT, FakeClock, Quiet, arrays, batch, make_model, open_engine, patch, small_catalog
+from postgres import Cluster
+from waiting import PATIENCE
 
 from rankfall import CascadeHybrid, Catalog, CatalogError, RankError
 from rankfall.errors import ConflictError, NotFoundError, StoreError
@@ -43,7 +44,7 @@ def answer(engine: Quiet, event: Event, clicked: Any) -> str:
 
 
 def items_of(event: Event) -> list[str]:
-    return [item["id"] for item in json.loads(event.answer)["items"]]
+    return [item["id"] for item in json.loads(event.response)["items"]]
 
 
 def test_the_service_ranks_and_learns_as_the_library(engine: Quiet) -> None:
@@ -273,7 +274,7 @@ def test_pinned_and_blocked(engine: Quiet) -> None:
     assert len(items_of(engine.rank_now(k=8))) == 7
     event = engine.rank_now(candidates=[usual[0], "i7"])
     assert items_of(event) == ["i7"]
-    assert json.loads(event.answer)["unknown"] == [usual[0]]
+    assert json.loads(event.response)["unknown"] == [usual[0]]
     with pytest.raises(RankError, match="nothing may be shown"):
         engine.rank_now(candidates=[usual[0]])
     patch(engine, blocked=[])
@@ -286,7 +287,7 @@ def test_propensities_sum_to_one(engine: Quiet, pins: list[dict[str, Any]]) -> N
     chances: dict[tuple[str, ...], float] = {}
     pool = ["i0", "i1", "i2", "i3"]
     possible = [order for order in permutations(pool, 2) if not pins or order[1] == "i2"]
-    for _ in range(400):
+    for _ in range(5000):  # far more than are needed to draw every list
         event = engine.make(engine.model("default"), engine.state_now(), _ask(k=2, candidates=pool))
         assert event.propensity is not None
         assert chances.setdefault(tuple(items_of(event)), event.propensity) == event.propensity
@@ -350,7 +351,7 @@ def test_requests(engine: Quiet) -> None:
     make_model(engine)
     event = engine.rank_now(candidates=["i1", "nothing", "i2", "i3"], exclude=["i2", "none"], k=5)
     assert sorted(items_of(event)) == ["i1", "i3"]
-    assert json.loads(event.answer)["unknown"] == ["nothing", "none"]
+    assert json.loads(event.response)["unknown"] == ["nothing", "none"]
     for ask in ({"candidates": []}, {"candidates": ["i1"], "exclude": ["i1"]}, {"candidates": ["nothing"]}):
         with pytest.raises(RankError, match="nothing may be shown"):
             engine.rank_now(**ask)
@@ -360,7 +361,7 @@ def test_requests(engine: Quiet) -> None:
         engine.rank_now("own", segment="home")
     with pytest.raises(RankError, match="each segment"):
         engine.rank_now("group", user="anna")
-    assert engine.rank_now("group", user="anna", segment="home").key == "home"
+    assert engine.rank_now("group", user="anna", segment="home").owner == "home"
     with pytest.raises(NotFoundError, match="there is: default, group, own"):
         engine.rank_now("none")
 
@@ -370,18 +371,18 @@ def test_a_retry_gets_the_same_answer(place: str, engine: Quiet) -> None:
     first = engine.rank_now(request_id="r", candidates=["i1", "i2"])
     answer(engine, first, 1)
     engine.rank_now()
-    assert engine.rank_now(request_id="r", candidates=["i1", "i2"]).answer == first.answer
+    assert engine.rank_now(request_id="r", candidates=["i1", "i2"]).response == first.response
     with pytest.raises(ConflictError, match="'r' was used for another request"):
         engine.rank_now(request_id="r", candidates=["i2", "i1"])
     engine.write(engine.put_catalog(None, ["i1", "i2"]))
-    assert engine.rank_now(request_id="r", candidates=["i1", "i2"]).answer == first.answer
+    assert engine.rank_now(request_id="r", candidates=["i1", "i2"]).response == first.response
     with pytest.raises(RankError):
         engine.rank_now(request_id="other", candidates=["i1", "i2"])
     make_model(engine, "second")
     assert engine.rank_now("second", request_id="r").id != first.id
     other = open_engine(place)
     try:
-        assert other.rank_now(request_id="r", candidates=["i1", "i2"]).answer == first.answer
+        assert other.rank_now(request_id="r", candidates=["i1", "i2"]).response == first.response
     finally:
         other.crash()
 
@@ -437,7 +438,10 @@ def test_a_batch_that_is_tried_again_decides_nothing_twice(engine: Quiet, monkey
 # The catalog, models and users
 
 
-def test_answers_and_forgetting_do_not_wait_for_each_other(postgres_url: str, clock: FakeClock) -> None:
+@pytest.mark.stress
+def test_answers_and_forgetting_do_not_wait_for_each_other(
+    postgres: Cluster, postgres_url: str, clock: FakeClock
+) -> None:
     """One server has feedback and a decision in one batch; another forgets the user meanwhile."""
     problems: list[str] = []
     first = open_engine(postgres_url, clock, on_store_error=lambda: problems.append("first"))
@@ -445,26 +449,26 @@ def test_answers_and_forgetting_do_not_wait_for_each_other(postgres_url: str, cl
     batched, alone = threading.Event(), threading.Event()
 
     def decide(tx: Transaction) -> None:
-        alone.wait(5)
-        tx.alone()
+        assert alone.wait(PATIENCE)
+        tx.exclusive()
 
     def forget(tx: Transaction) -> None:
-        tx.alone()
+        tx.exclusive()
         alone.set()
-        time.sleep(0.2)
+        postgres.wait_for_blocked(postgres_url)
         second.forget("anna")(tx)
 
     try:
         make_model(first, "own", scope="user")
         second.run(second.fold)
         event = first.rank_now("own", user="anna")
-        waiting = [first._keeper.ask(Do(lambda _: batched.wait(5)))]  # what is asked meanwhile comes in one batch
+        waiting = [first._keeper.ask(Do(lambda _: batched.wait(PATIENCE)))]  # what is asked meanwhile is one batch
         waiting.append(first._keeper.ask(Feed([FeedbackRequest(event_id=event.id, clicked=1)], lambda _: True)))
         waiting.append(first._keeper.ask(Do(decide)))
         batched.set()
         waiting.append(second._keeper.ask(Do(forget)))
         for future in waiting:
-            future.result(30)
+            future.result(PATIENCE)
         assert problems == []
         assert second.store.event(event.id) is None
     finally:

@@ -90,7 +90,7 @@ class History:
         given = []
         for n, clicks in which:
             event = self.events[n % len(self.events)]
-            shown = len(json.loads(event.answer)["items"])
+            shown = len(json.loads(event.response)["items"])
             given.append((event, sorted({click % shown for click in clicks})))
         results = self.engine.feed_now(*((event.id, [click + 1 for click in clicks]) for event, clicks in given))
         accepted = []
@@ -108,7 +108,7 @@ class History:
 
     def _learn(self, event: Event, click: int | None) -> None:
         assert event.features is not None
-        self.learned[event.model].setdefault(event.key, []).append((event.features, click))
+        self.learned[event.model].setdefault(event.owner, []).append((event.features, click))
 
     def activate(self, n: int) -> None:
         if not self.events:
@@ -173,7 +173,7 @@ class History:
             assert known is not None
             known.pop(user, None)
         for event in self.events:
-            if event.model in own and event.key == user:
+            if event.model in own and event.owner == user:
                 self.open.pop(event.id, None)
 
     def restart(self, how: str, shift: float) -> None:

@@ -11,8 +11,12 @@ from urllib.parse import quote
 
 import pytest
 from needs import missing
+from ports import ReservedPort
+from waiting import PATIENCE
 
 import rankfall
+
+pytestmark = pytest.mark.stress
 
 PAGE = Path(rankfall.__file__).parent / "service" / "page"
 MARKUP = "<img src=x onerror=\"document.title='broken'\">"
@@ -25,7 +29,7 @@ OPTIONS = (
 def call(method: str, url: str, body: Any = None) -> Any:
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data, {"Content-Type": "application/json"}, method=method)
-    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=10) as answer:
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=PATIENCE) as answer:
         return json.load(answer)
 
 
@@ -48,12 +52,13 @@ class Page:
         from selenium.common.exceptions import StaleElementReferenceException
         from selenium.webdriver.support.ui import WebDriverWait
 
-        wait = WebDriverWait(self.driver, 10, 0.1, ignored_exceptions=[StaleElementReferenceException])
+        wait = WebDriverWait(self.driver, PATIENCE, 0.1, ignored_exceptions=[StaleElementReferenceException])
         wait.until(lambda _: holds())
 
     def number(self, name: str) -> int | None:
-        found = self.all(f"[data-number={name}]")
-        return int(found[0].text.replace(",", "")) if found else None
+        script = "return document.querySelector(`[data-number=${arguments[0]}]`)?.textContent"
+        text = self.driver.execute_script(script, name)  # at once: the page may replace the element at any moment
+        return int(text.replace(",", "")) if text else None
 
     def problems(self) -> list[str]:
         """What the browser complained about since the last time."""
@@ -74,9 +79,11 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         options.add_argument(option)
     options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('browser')}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(chromedriver))
+    reserved = ReservedPort()
+    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(chromedriver, port=reserved.number))
     yield browser
     browser.quit()
+    reserved.close()
 
 
 @pytest.fixture

@@ -3,23 +3,36 @@
 import sqlite3
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from waiting import PATIENCE
 
+from rankfall.array_container import pack, unpack
 from rankfall.errors import FileError, RankfallError, StoreError
-from rankfall.journal.codec import pack, unpack
-from rankfall.stores import START, Checkpoint, Entry, Event, Position, Snapshot, Store, Transaction, open_store
+from rankfall.journal.entries import Encoded
+from rankfall.stores import (
+    START,
+    Checkpoint,
+    Entry,
+    Event,
+    OnEvent,
+    Position,
+    Snapshot,
+    Store,
+    Transaction,
+    open_store,
+)
 
 END = Position(2**62, 2**62)
 EVENT = Event(
     id="e1",
     model="m",
-    key="k",
+    owner="k",
     user="u\U0001f600'\"",
     segment=None,
     request_id="r1",
@@ -33,7 +46,7 @@ EVENT = Event(
     catalog=2**40,
     covered=3,
     request='{"candidates": ["a?%s"]}',
-    answer='{"items": []}',
+    response='{"items": []}',
     features=np.array([[np.pi, -0.0], [5e-324, 1e308]]).tobytes(),
 )
 
@@ -45,8 +58,12 @@ def store(place: str) -> Iterator[Store]:
     opened.close()
 
 
-def answer(event: str, key: str = "k", clicked: str = '{"clicked": [0]}') -> tuple[str, str, str, str, str, float, str]:
-    return ("feedback", "m", key, event, clicked, 1.5, "token")
+def feedback(event: str, owner: str = "k", clicked: str = '{"clicked": [0]}', model: str = "m") -> OnEvent:
+    return OnEvent(Encoded("feedback", 1, clicked, None), event, model, owner, 1.5, "token")
+
+
+def reset(body: str = "{}") -> Encoded:
+    return Encoded("reset", 1, body, None)
 
 
 def test_events_come_back_exactly(store: Store) -> None:
@@ -61,16 +78,16 @@ def test_events_come_back_exactly(store: Store) -> None:
     assert store.event("e2") == bare
     assert store.event("none") is None
     assert store.ranked("m") == 2
-    assert store.log() == [(EVENT, None), (bare, None)]
-    assert store.log(after="e1") == [(bare, None)]
+    assert store.events_with_feedback() == [(EVENT, None), (bare, None)]
+    assert store.events_with_feedback(after="e1") == [(bare, None)]
 
 
 def test_the_first_event_of_an_id_or_request_stays(store: Store) -> None:
     with store.transaction() as tx:
         tx.add_events([EVENT])
         again = [
-            replace(EVENT, answer="other"),  # same id
-            replace(EVENT, id="e2", answer="other"),  # same request
+            replace(EVENT, response="other"),  # same id
+            replace(EVENT, id="e2", response="other"),  # same request
             replace(EVENT, id="e3", model="m2"),  # a request of another model
             replace(EVENT, id="e4", request_id=None),
             replace(EVENT, id="e5", request_id=None),  # requests without a name are all different
@@ -83,32 +100,32 @@ def test_the_first_event_of_an_id_or_request_stays(store: Store) -> None:
 def test_an_event_is_answered_once(store: Store) -> None:
     with store.transaction() as tx:
         tx.add_events([EVENT])
-        assert tx.add_answers([answer("e1"), answer("e1", clicked="{}")]) == [True, False]
+        assert tx.append_on_events([feedback("e1"), feedback("e1", clicked="{}")]) == [True, False]
     with store.transaction() as tx:
-        assert tx.add_answers([("expired", "m", "k", "e1", "{}", 9.0, "")]) == [False]
-        assert tx.answer_of("e1") == ("feedback", '{"clicked": [0]}', 1.5, "token")
-        assert tx.answer_of("e2") is None
-    assert store.answer_of("e1") == ("feedback", '{"clicked": [0]}', 1.5)
+        assert tx.append_on_events([OnEvent(Encoded("expired", 1, "{}", None), "e1", "m", "k", 9.0)]) == [False]
+        assert tx.feedback_on("e1") == ("feedback", 1, '{"clicked": [0]}', 1.5, "token")
+        assert tx.feedback_on("e2") is None
+    assert store.feedback_on("e1") == ("feedback", 1, '{"clicked": [0]}', 1.5, "token")
     (entry,) = store.tail(START, 10)
-    assert (entry.kind, entry.key, entry.event_id, entry.at) == ("feedback", "k", "e1", 1.5)
+    assert (entry.kind, entry.owner, entry.event_id, entry.at) == ("feedback", "k", "e1", 1.5)
     assert (entry.arm, entry.learn, entry.covered, entry.features) == ("policy", True, 3, EVENT.features)
-    assert store.log()[0][1] == replace(entry, arm=None, learn=False, covered=0, features=None)
+    assert store.events_with_feedback()[0][1] == replace(entry, arm=None, learn=False, covered=0, features=None)
     assert store.tail(entry.position, 10) == []
 
 
 def test_decisions_come_back_exactly(store: Store) -> None:
     with store.transaction() as tx:
-        first = tx.append("catalog", "", 0.1, "{}", blob=b"\x00\xff")
-        second = tx.append("create", "m", 0.2, '{"a": "\\u0000"}')
-        assert tx.has("create", "m")
-        assert not tx.has("create", "other")
-        assert tx.first("create", "m") == '{"a": "\\u0000"}'
+        first = tx.append(Encoded("catalog", 2, "{}", b"\x00\xff"), "", 0.1)
+        second = tx.append(Encoded("create", 1, '{"a": "\\u0000"}', None), "m", 0.2)
+        found = tx.first("create", "m")
+        assert found is not None
+        assert found.body == '{"a": "\\u0000"}'
         assert tx.first("create", "other") is None
     assert second > first
     entries = store.decisions()
-    assert [(e.kind, e.model, e.at, e.body, e.blob) for e in entries] == [
-        ("catalog", "", 0.1, "{}", b"\x00\xff"),
-        ("create", "m", 0.2, '{"a": "\\u0000"}', None),
+    assert [(e.kind, e.version, e.model, e.at, e.body, e.blob) for e in entries] == [
+        ("catalog", 2, "", 0.1, "{}", b"\x00\xff"),
+        ("create", 1, "m", 0.2, '{"a": "\\u0000"}', None),
     ]
     assert [e.position.seq for e in entries] == [first, second]
     assert store.tail(START, 10) == entries
@@ -146,14 +163,14 @@ def test_silence_is_that_of_lists_known_to_be_shown(store: Store) -> None:
     lists = [event("early", 5, True), event("b", 15, True), event("deferred", 15, False), event("a", 16, True)]
     with store.transaction() as tx:
         tx.add_events([*lists, event("answered", 15, True), event("waiting", 25, True)])
-        tx.add_answers([answer("answered")])
-    assert store.unanswered(now=20, since=10, limit=10) == [("a", "m", "k"), ("b", "m", "k")]
-    assert store.unanswered(now=20, since=10, limit=1) == [("a", "m", "k")]
-    assert store.unanswered(now=16, since=15, limit=10) == [("a", "m", "k")]
+        tx.append_on_events([feedback("answered")])
+    assert store.overdue(now=20, since=10, limit=10) == [("a", "m", "k"), ("b", "m", "k")]
+    assert store.overdue(now=20, since=10, limit=1) == [("a", "m", "k")]
+    assert store.overdue(now=16, since=15, limit=10) == [("a", "m", "k")]
     with store.transaction() as tx:
         tx.activate("deferred", 18.0)
         tx.activate("a", 99.0)  # shown already: its wait does not begin again
-    assert [row[0] for row in store.unanswered(now=20, since=10, limit=10)] == ["a", "b", "deferred"]
+    assert [row[0] for row in store.overdue(now=20, since=10, limit=10)] == ["a", "b", "deferred"]
     assert store.pending(14) == 4
 
 
@@ -162,7 +179,7 @@ def test_what_fails_inside_a_transaction(store: Store) -> None:
         tx.note("a", "1")
         with pytest.raises(KeyError), tx.attempt():  # noqa: PT012
             tx.note("a", "2")
-            tx.append("reset", "m", 0.0, "{}")
+            tx.append(reset(), "m", 0.0)
             raise KeyError
         with tx.attempt():
             tx.note("b", "3")
@@ -183,15 +200,15 @@ def test_what_fails_inside_a_transaction(store: Store) -> None:
 
 def test_a_user_is_forgotten(store: Store) -> None:
     def event(name: str, model: str, user: str) -> Event:
-        return replace(EVENT, id=name, model=model, key=user if model == "m" else "", user=user, request_id=name)
+        return replace(EVENT, id=name, model=model, owner=user if model == "m" else "", user=user, request_id=name)
 
     with store.transaction() as tx:
         tx.add_events([event("1", "m", "u"), event("2", "m", "v"), event("3", "shared", "u"), event("4", "m", "u")])
-        tx.add_answers([answer("1", "u"), answer("2", "v"), ("feedback", "shared", "", "3", "{}", 1.0, "")])
+        tx.append_on_events([feedback("1", "u"), feedback("2", "v"), feedback("3", "", "{}", "shared")])
         tx.save([Checkpoint("m", "u", Position(0, 9), b"u"), Checkpoint("m", "v", Position(0, 9), b"v")], START)
     with store.transaction() as tx:
         assert tx.forget("u", ["m"]) == (1, 2, 1)
-    assert [event.id for event, _ in store.log()] == ["2", "3"]
+    assert [event.id for event, _ in store.events_with_feedback()] == ["2", "3"]
     third = store.event("3")
     assert third is not None
     assert (third.user, third.request_id, third.digest, third.features) == (None, None, None, EVENT.features)
@@ -200,49 +217,66 @@ def test_a_user_is_forgotten(store: Store) -> None:
 
 
 @pytest.mark.parametrize("first", ["answer", "forget"])
-def test_a_user_is_forgotten_whole_while_another_server_answers(place: str, store: Store, first: str) -> None:
+@pytest.mark.stress
+def test_a_user_is_forgotten_whole_while_another_server_answers(
+    place: str, store: Store, first: str, request: pytest.FixtureRequest
+) -> None:
     """Whoever comes first, nothing of the user is left; and nobody waits for ever."""
     with store.transaction() as tx:
         tx.add_events(
-            [replace(EVENT, id=f"e{n}", request_id=None, model="m", key="anna", user="anna") for n in range(4)]
+            [replace(EVENT, id=f"e{n}", request_id=None, model="m", owner="anna", user="anna") for n in range(4)]
         )
-    began, result = threading.Event(), []
+    other = open_store(place)
+    began, asks, result = threading.Event(), threading.Event(), []
 
     def forget() -> None:
-        other = open_store(place)
+        turn("forget")
         with other.transaction() as tx:
             tx.forget("anna", ["m"])
-            began.set()
-            time.sleep(0.2 if first == "forget" else 0.0)
-        other.close()
+            hold("forget")
 
     def answers() -> None:
+        turn("answer")
         with store.transaction() as tx:
-            result.append(tx.add_answers([answer(f"e{n}", key="anna") for n in range(4)]))
-            began.set()
-            time.sleep(0.2 if first == "answer" else 0.0)
+            result.append(tx.append_on_events([feedback(f"e{n}", owner="anna") for n in range(4)]))
+            hold("answer")
 
-    one, then = (answers, forget) if first == "answer" else (forget, answers)
-    threads = [threading.Thread(target=one), threading.Thread(target=then)]
-    threads[0].start()
-    assert began.wait(30)
-    threads[1].start()
-    for thread in threads:
-        thread.join(30)
+    def turn(who: str) -> None:
+        if who != first:
+            assert began.wait(PATIENCE)
+            asks.set()
+
+    def hold(who: str) -> None:
+        """Let the first one end only when the other one waits for it."""
+        if who == first:
+            began.set()
+            assert asks.wait(PATIENCE)
+            wait_for_blocked(place, request)
+
+    with ThreadPoolExecutor(2) as threads:
+        for job in [threads.submit(forget), threads.submit(answers)]:
+            job.result(PATIENCE)
+    other.close()
     assert result == [[first == "answer"] * 4]
     assert store.tail(START, 10) == []
     assert store.event("e0") is None
 
 
+def wait_for_blocked(place: str, request: pytest.FixtureRequest) -> None:
+    """Wait until somebody waits for a lock, where the database can say so; SQLite cannot."""
+    if place.startswith("postgresql"):
+        request.getfixturevalue("postgres").wait_for_blocked(place)
+
+
 def test_answers_of_keys_between_two_places(store: Store) -> None:
     for i in range(6):
         with store.transaction() as tx:
-            tx.add_events([replace(EVENT, id=f"e{i}", request_id=None, key="ab"[i % 2])])
-            tx.add_answers([answer(f"e{i}", "ab"[i % 2])])
+            tx.add_events([replace(EVENT, id=f"e{i}", request_id=None, owner="ab"[i % 2])])
+            tx.append_on_events([feedback(f"e{i}", "ab"[i % 2])])
     entries = store.tail(START, 10)
     places = [entry.position for entry in entries]
-    found = store.answers("m", ["a", "b", "c"], [places[0], START, START], places[4], 10)
-    assert store.answers("m", ["a", "b"], [START, START], places[5], 1) == [[entries[0]], [entries[1]]]
+    found = store.feedback("m", ["a", "b", "c"], [places[0], START, START], places[4], 10)
+    assert store.feedback("m", ["a", "b"], [START, START], places[5], 1) == [[entries[0]], [entries[1]]]
     assert found == [[entries[2], entries[4]], [entries[1], entries[3]], []]
     assert all(entry.features == EVENT.features for of_key in found for entry in of_key)
 
@@ -250,20 +284,24 @@ def test_answers_of_keys_between_two_places(store: Store) -> None:
 def test_a_store_opened_again_has_everything(place: str, store: Store) -> None:
     with store.transaction() as tx:
         tx.add_events([EVENT])
-        tx.append("reset", "m", 0.5, "{}")
+        tx.append(reset(), "m", 0.5)
     again = open_store(place)
     try:
         assert again.event("e1") == EVENT
         assert again.tail(START, 10) == store.tail(START, 10)
         with again.transaction() as tx:
-            tx.append("reset", "m", 0.6, "{}")
+            tx.append(reset(), "m", 0.6)
     finally:
         again.close()
     assert [entry.at for entry in store.tail(START, 10)] == [0.5, 0.6]
 
 
-def test_many_writers_and_readers_agree_on_one_order(place: str, store: Store) -> None:
+@pytest.mark.stress
+def test_many_writers_and_readers_agree_on_one_order(place: str, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Readers that tail while others write: nothing lost, nothing twice, the same order for all."""
+    sqlite = sys.modules["rankfall.stores.sqlite"]
+    patient = f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}"  # the last one may wait for all others on a slow disk
+    monkeypatch.setattr(sqlite, "_SETTINGS", (*sqlite._SETTINGS, patient))
     writers, each = 4, 15
     failed: list[BaseException] = []
     done = threading.Event()
@@ -280,8 +318,8 @@ def test_many_writers_and_readers_agree_on_one_order(place: str, store: Store) -
     def write(own: Store, name: int) -> None:
         for i in range(each):
             with own.transaction() as tx:
-                tx.append("reset", f"{name}", 0.0, f"{i}")
-                tx.append("reset", f"{name}", 0.0, f"{i} again")
+                tx.append(reset(f"{i}"), f"{name}", 0.0)
+                tx.append(reset(f"{i} again"), f"{name}", 0.0)
 
     seen: list[list[Entry]] = [[], []]
 
@@ -316,15 +354,16 @@ def test_many_writers_and_readers_agree_on_one_order(place: str, store: Store) -
         assert bodies == [text for i in range(each) for text in (f"{i}", f"{i} again")]
 
 
+@pytest.mark.stress
 def test_a_slow_transaction_is_waited_for(postgres_url: str) -> None:
     """PostgreSQL commits out of order: what could still come to stand before is not passed by."""
     store, slow, other = (open_store(postgres_url) for _ in range(3))
     try:
         with slow.transaction() as tx:
-            tx.append("reset", "slow", 0.0, "{}")
+            tx.append(reset(), "slow", 0.0)
             for i in range(3):
                 with other.transaction() as fast:
-                    fast.append("reset", f"fast {i}", 0.0, "{}")
+                    fast.append(reset(), f"fast {i}", 0.0)
             early = store.tail(START, 10)
             assert early == other.tail(START, 10) == []
             assert store.waiting_since(START) == 0.0
@@ -335,11 +374,11 @@ def test_a_slow_transaction_is_waited_for(postgres_url: str) -> None:
         with slow.transaction() as tx:  # numbered first, begun last: the number is not the order
             tx.run("SELECT nextval(pg_get_serial_sequence('journal', 'seq'))")
             with other.transaction() as fast:
-                fast.append("reset", "first", 0.0, "{}")
+                fast.append(reset(), "first", 0.0)
             assert [e.model for e in store.tail(entries[-1].position, 10)] in (["first"], [])
-            tx.append("reset", "second", 0.0, "{}")
+            tx.append(reset(), "second", 0.0)
             with other.transaction() as fast:
-                fast.append("reset", "third", 0.0, "{}")
+                fast.append(reset(), "third", 0.0)
             read = store.tail(entries[-1].position, 10)
             assert [e.model for e in read] == ["first"]
         read += store.tail(read[-1].position, 10)
@@ -352,10 +391,10 @@ def test_a_slow_transaction_is_waited_for(postgres_url: str) -> None:
 
 def test_what_was_rolled_back_is_never_seen(store: Store) -> None:
     with pytest.raises(KeyError), store.transaction() as tx:  # noqa: PT012
-        tx.append("reset", "m", 0.0, "gone")
+        tx.append(reset("gone"), "m", 0.0)
         raise KeyError
     with store.transaction() as tx:
-        tx.append("reset", "m", 0.0, "kept")
+        tx.append(reset("kept"), "m", 0.0)
     assert [entry.body for entry in store.tail(START, 10)] == ["kept"]
 
 
@@ -363,7 +402,7 @@ def test_a_dump_restored_into_another_cluster_is_refused(postgres_url: str) -> N
     store = open_store(postgres_url)
     with store.transaction() as tx:
         tx.run(
-            "INSERT INTO journal (xid, kind, model, key, body, at, token) VALUES (?, 'reset', 'm', '', '{}', 0, '')",
+            "INSERT INTO journal (xid, kind, model, owner, body, at, token) VALUES (?, 'reset', 'm', '', '{}', 0, '')",
             (2**60,),
         )
     store.close()
@@ -452,6 +491,7 @@ def test_a_database_that_is_no_store_stays_as_it_is(postgres_url: str) -> None:
     open_store(postgres_url, make=False).close()
 
 
+@pytest.mark.stress
 def test_a_locked_file_is_a_store_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = ("PRAGMA busy_timeout = 50", "PRAGMA journal_mode = WAL")
     monkeypatch.setattr(sys.modules["rankfall.stores.sqlite"], "_SETTINGS", settings)
@@ -486,23 +526,28 @@ def test_postgresql_without_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
         open_store(f"postgresql://me:{SECRET}@127.0.0.1:1/db")
 
 
-def test_the_writer_waits_for_others_who_are_alone(place: str, store: Store) -> None:
+@pytest.mark.stress
+def test_the_writer_waits_for_others_who_are_alone(place: str, store: Store, request: pytest.FixtureRequest) -> None:
     other = open_store(place)
     order: list[str] = []
+    asks = threading.Event()
 
     def second() -> None:
+        asks.set()
         with other.transaction() as tx:
-            tx.alone()
+            tx.exclusive()
             order.append("second")
 
     try:
-        with store.transaction() as tx:
-            tx.alone()
-            thread = threading.Thread(target=second)
-            thread.start()
-            tx.note("a", "1")
-            order.append("first")
-        thread.join()
+        with ThreadPoolExecutor(1) as threads:
+            with store.transaction() as tx:
+                tx.exclusive()
+                job = threads.submit(second)
+                assert asks.wait(PATIENCE)
+                wait_for_blocked(place, request)
+                tx.note("a", "1")
+                order.append("first")
+            job.result(PATIENCE)
         assert order == ["first", "second"]
     finally:
         other.close()

@@ -78,7 +78,7 @@ def batch_state(
 ) -> dict[str, np.ndarray]:
     """The state that the exported log says a model has, by nothing but ridge regression."""
     events = pl.read_parquet(folder / "events.parquet").filter(
-        pl.col("model") == model, pl.col("key") == key, pl.col("learn"), pl.col("result").is_not_null()
+        pl.col("model") == model, pl.col("owner") == key, pl.col("learn"), pl.col("result").is_not_null()
     )
     decisions = pl.read_parquet(folder / "decisions.parquet").filter(pl.col("model") == model)
     steps: list[tuple[tuple[int, int], str, Any]] = [

@@ -1,4 +1,4 @@
-"""``rankfall policies``: every policy, what it needs, and whether it can be served."""
+"""``rankfall policies``: list the policies."""
 
 from __future__ import annotations
 

@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankfall.catalog import Id
+from rankfall.catalog import Catalog, Id
+from rankfall.click_logs.exports import EVENTS
 from rankfall.errors import FileError, RankfallError
-from rankfall.history.catalog_history import Shelf
 from rankfall.history.parquet_parts import Table, table
+from rankfall.journal.catalogs import CatalogState
+from rankfall.journal.entries import CatalogChanged, FeedbackGiven, ModelCreated, Record, decode
 from rankfall.policies import POLICIES, LinearPolicy
 from rankfall.stores import START, Entry, Event, Position, Store
 
-EVENTS, DECISIONS, CATALOG = "events.parquet", "decisions.parquet", "catalog.parquet"
+DECISIONS, CATALOG = "decisions.parquet", "catalog.parquet"
 PAGE = 2_000
 """Lists read, and held in memory, at a time."""
 
@@ -30,8 +32,9 @@ _DECISION = {
     "seq": pl.Int64,
     "at": _TIME,
     "kind": pl.String,
+    "version": pl.Int64,
     "model": pl.String,
-    "key": pl.String,
+    "owner": pl.String,
     "body": pl.String,
 }
 
@@ -42,7 +45,7 @@ class Exported:
 
     cut: Position
     lists: int
-    answered: int
+    with_feedback: int
     decisions: int
     catalog_rows: int
 
@@ -52,75 +55,80 @@ def export(
 ) -> Exported:
     """Write the log of all models, or of one, to a folder.
 
-    Servers may go on meanwhile. The journal is cut at its last final entry when the export begins: a list answered
-    after that counts as not answered yet. So the files hold the state of one moment.
+    Servers may go on meanwhile. The journal is cut at its last final entry when the export begins: feedback that comes
+    after that is left out. So the files hold the state of one moment.
     """
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise FileError(f"cannot make the folder {out}: {problem}") from problem
     cut, mark = store.end(), secrets.token_hex(8)
-    first = next((entry for entry in _decisions(store, cut) if entry.kind == "catalog"), None)
-    if first is None:
+    catalog_state = CatalogState()
+    policies: dict[str, Any] = {}
+    for entry, record in _decisions(store, cut):
+        if isinstance(record, CatalogChanged) and not catalog_state.there:
+            catalog_state.apply(record, entry.position.seq)
+        elif isinstance(record, ModelCreated):
+            policies[entry.model] = record.policy
+    if not catalog_state.there:
         raise RankfallError("the store has no catalog yet, so there is nothing to export")
-    shelf = Shelf()
-    shelf.apply(first)
-    made = [entry for entry in _decisions(store, cut) if entry.kind == "create"]
-    names = {entry.model for entry in made}
-    linear = {entry.model for entry in made if issubclass(POLICIES[json.loads(entry.body)["policy"]], LinearPolicy)}
+    names = set(policies)
+    linear = {name for name, policy in policies.items() if issubclass(POLICIES[policy], LinearPolicy)}
     if model is not None and model not in names:
         raise RankfallError(f"no model {model!r}; there is: {', '.join(sorted(names)) or 'none'}")
-    id_type = pl.String if isinstance(next(iter(shelf.items), ""), str) else pl.Int64
+    first = catalog_state.current()
+    id_type = pl.String if isinstance(next(iter(first.ids), ""), str) else pl.Int64
     with (
         table(out / DECISIONS, _DECISION, mark) as decisions,
-        table(out / CATALOG, _catalog_schema(shelf, id_type), mark) as catalog,
+        table(out / CATALOG, _catalog_schema(first, id_type), mark) as catalog,
     ):
         versions = _write_decisions(store, cut, model, decisions, catalog)
     with table(out / EVENTS, _event_schema(id_type), mark, PAGE) as events:
         wanted, kind = names if model is None else {model}, str if id_type == pl.String else int
-        answered = _write_events(store, cut, wanted, linear, versions, kind, events, progress)
-    return Exported(cut, events.height, answered, decisions.height, catalog.height)
+        with_feedback = _write_events(store, cut, wanted, linear, versions, kind, events, progress)
+    return Exported(cut, events.height, with_feedback, decisions.height, catalog.height)
 
 
-def _decisions(store: Store, cut: Position) -> Iterator[Entry]:
+def _decisions(store: Store, cut: Position) -> Iterator[tuple[Entry, Record]]:
+    """The entries up to the cut that are not on events."""
     after = START
     while page := store.decisions(after):
         for entry in page:
             if entry.position > cut:
                 return
-            yield entry
+            yield entry, decode(entry.kind, entry.version, entry.body, entry.blob)
         after = page[-1].position
 
 
-def _catalog_schema(shelf: Shelf, id_type: Any) -> dict[str, Any]:
-    features = len(next(iter(shelf.items.values())).relevance)
+def _catalog_schema(catalog: Catalog, id_type: Any) -> dict[str, Any]:
     return {
         "transaction": pl.Int64,
         "version": pl.Int64,
         "deleted": pl.Boolean,
         "id": id_type,
         "title": pl.String,
-        **{f"coverage:{topic}": pl.Float64 for topic in shelf.topics},
-        **{f"relevance:{j}": pl.Float64 for j in range(features)},
+        **{f"coverage:{topic}": pl.Float64 for topic in catalog.topics},
+        **{f"relevance:{j}": pl.Float64 for j in range(catalog.n_features)},
     }
 
 
 def _write_decisions(store: Store, cut: Position, model: str | None, decisions: Table, catalog: Table) -> set[int]:
-    """Write what is not feedback; the versions of the catalog there were."""
-    shelf = Shelf()
+    """Write the entries that are not on events; the versions of the catalog there were."""
+    items = CatalogState()
     versions = set()
     nothing = [None] * (len(catalog.schema) - 4)
-    for entry in _decisions(store, cut):
-        if entry.kind == "catalog":
+    for entry, record in _decisions(store, cut):
+        if isinstance(record, CatalogChanged):
             versions.add(entry.position.seq)
-            gone, put = shelf.apply(entry)
-            for item in gone:
-                catalog.add((*entry.position, True, item, *nothing))
-            for item in put:
-                kept = shelf.items[item]
-                catalog.add((*entry.position, False, item, kept.title, *kept.coverage, *kept.relevance))
+            changed = items.apply(record, entry.position.seq)
+            for id_ in changed.gone:
+                catalog.add((*entry.position, True, id_, *nothing))
+            for id_ in changed.put:
+                item = items.item(id_)
+                catalog.add((*entry.position, False, id_, item.title, *item.coverage, *item.relevance))
         if model is None or entry.model in ("", model):
-            decisions.add((*entry.position, _time(entry.at), entry.kind, entry.model, entry.key, entry.body))
+            row = (entry.kind, entry.version, entry.model, entry.owner, entry.body)
+            decisions.add((*entry.position, _time(entry.at), *row))
     return versions
 
 
@@ -128,7 +136,7 @@ def _event_schema(id_type: Any) -> dict[str, Any]:
     return {
         "event_id": pl.String,
         "model": pl.String,
-        "key": pl.String,
+        "owner": pl.String,
         "user": pl.String,
         "segment": pl.String,
         "created": _TIME,
@@ -147,7 +155,7 @@ def _event_schema(id_type: Any) -> dict[str, Any]:
         "columns": pl.Int64,
         "result": pl.String,
         "clicked": pl.List(pl.Int64),
-        "answered_at": _TIME,
+        "feedback_at": _TIME,
         "transaction": pl.Int64,
         "seq": pl.Int64,
     }
@@ -163,30 +171,30 @@ def _write_events(
     events: Table,
     progress: Callable[[int], None],
 ) -> int:
-    """Write lists and their answers; how many are answered."""
-    after, answered = "", 0
-    while page := store.log(after, PAGE):
+    """Write lists and the feedback on them; how many have feedback."""
+    after, with_feedback = "", 0
+    while page := store.events_with_feedback(after, PAGE):
         after = page[-1][0].id
         for event, entry in page:
             if event.model not in wanted:
                 continue
             if event.catalog not in versions:  # made after the cut, from a catalog that came after it
                 continue
-            answer = entry if entry is not None and entry.position <= cut else None
-            answered += answer is not None
-            events.add(_event_row(event, answer, id_type, with_features=event.model in linear))
+            feedback = entry if entry is not None and entry.position <= cut else None
+            with_feedback += feedback is not None
+            events.add(_event_row(event, feedback, id_type, with_features=event.model in linear))
         progress(len(page))
-    return answered
+    return with_feedback
 
 
-def _event_row(event: Event, answer: Entry | None, id_type: type, *, with_features: bool) -> tuple[Any, ...]:
-    shown = json.loads(event.answer)["items"]
+def _event_row(event: Event, feedback: Entry | None, id_type: type, *, with_features: bool) -> tuple[Any, ...]:
+    shown = json.loads(event.response)["items"]
     limits: dict[str, list[Id]] = json.loads(event.request) if event.request else {}
     features = np.frombuffer(event.features) if with_features and event.features is not None else None
     return (
         event.id,
         event.model,
-        event.key,
+        event.owner,
         event.user,
         event.segment,
         _time(event.created),
@@ -203,15 +211,16 @@ def _event_row(event: Event, answer: Entry | None, id_type: type, *, with_featur
         _known(limits.get("exclude"), id_type),
         None if features is None else features.tolist(),
         None if features is None else len(features) // len(shown),
-        *_answer_row(answer),
+        *_feedback_row(feedback),
     )
 
 
-def _answer_row(answer: Entry | None) -> tuple[Any, ...]:
-    if answer is None:
+def _feedback_row(entry: Entry | None) -> tuple[Any, ...]:
+    if entry is None:
         return (None,) * 5
-    clicked = json.loads(answer.body)["clicked"] if answer.kind == "feedback" else []
-    return answer.kind, clicked, _time(answer.at), *answer.position
+    record = decode(entry.kind, entry.version, entry.body)
+    clicked = list(record.clicked) if isinstance(record, FeedbackGiven) else []
+    return entry.kind, clicked, _time(entry.at), *entry.position
 
 
 def _known(ids: list[Id] | None, id_type: type) -> list[Id] | None:

@@ -1,4 +1,4 @@
-"""A log that was exported, read back: lists, answers, settings and catalogs as they were."""
+"""A log that was exported, read back: lists, feedback, settings and catalogs as they were."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 
 from rankfall.catalog import Catalog, Id
+from rankfall.click_logs.exports import EVENTS
 from rankfall.errors import FileError, RankfallError
-from rankfall.history.catalog_history import Kept, Shelf
-from rankfall.history.export import CATALOG, DECISIONS, EVENTS
+from rankfall.history.export import CATALOG, DECISIONS
 from rankfall.history.parquet_parts import read_mark
+from rankfall.journal.catalogs import CatalogState, encode_catalog
+from rankfall.journal.entries import CatalogChanged, decode
 from rankfall.wire import ModelSettings, Scope, convert
 
 _ROOM = 8  # catalogs held at a time: servers take up a change within moments of each other
@@ -36,7 +39,10 @@ class Log:
         if len(marks) > 1:
             raise FileError(f"the files in {folder} are of different exports; export again")
         self._folder = folder
+        self.notes: tuple[str, ...] = ()
         decisions = pl.read_parquet(folder / DECISIONS)
+        if "version" not in decisions.columns:  # a log of 0.1.0
+            decisions = decisions.with_columns(version=pl.lit(1))
         names = decisions.filter(kind="create")["model"].to_list()
         if model is None and len(names) != 1:
             raise RankfallError(f"the log has {len(names)} models; say which with --model: {', '.join(names)}")
@@ -44,14 +50,17 @@ class Log:
         if self.model not in names:
             raise RankfallError(f"the log has no model {self.model!r}; it has: {', '.join(names)}")
         self._settings = list(_settings(decisions.filter(model=self.model)))
-        self._catalog = pl.read_parquet(folder / CATALOG)
-        self._versions = decisions.filter(kind="catalog").sort("transaction", "seq")["seq"].to_list()
+        self._items = pl.read_parquet(folder / CATALOG).filter(~pl.col("deleted"))
+        changes = decisions.filter(kind="catalog").sort("transaction", "seq")
+        self._changes = {seq: _change(version, body) for seq, version, body in _columns(changes, "seq")}
+        self._versions = list(self._changes)
         self._built: OrderedDict[int, Catalog] = OrderedDict()
         self._start_over()
 
     def events(self) -> pl.DataFrame:
         """The lists in the order of creation, without features and scores: both are another policy's."""
         lists = pl.scan_parquet(self._folder / EVENTS).filter(pl.col("model") == self.model)
+        lists = lists.rename({"answered_at": "feedback_at"}, strict=False)  # as logs of 0.1.0 have it
         return lists.drop("features", "columns", "scores", "model").sort("created", "event_id").collect()
 
     @property
@@ -73,39 +82,58 @@ class Log:
     def catalog(self, version: int) -> Catalog | None:
         """The catalog as it was at a version; None if there was none."""
         if version not in self._built:
-            if version not in self._versions:
+            if version not in self._changes:
                 return None
             if self._versions.index(version) < self._next:
                 self._start_over()
             while self._next <= self._versions.index(version):
                 self._advance()
-            self._built[version] = self._shelf.catalog()
+            self._built[version] = self._state.current()
             if len(self._built) > _ROOM:
                 self._built.popitem(last=False)
         return self._built[version]
 
     def _start_over(self) -> None:
-        topics = [name.removeprefix("coverage:") for name in self._catalog.columns if name.startswith("coverage:")]
-        self._shelf = Shelf(tuple(topics))
+        self._state = CatalogState()
         self._next = 0
         self._row = 0
 
     def _advance(self) -> None:
-        """Take in the next version."""
+        """Apply the next entry on the catalog, with the items it put."""
         version = self._versions[self._next]
-        end = self._row + int((self._catalog["version"] == version).sum())
-        part = self._catalog[self._row : end]
-        coverage, relevance = (
-            np.column_stack([np.empty((len(part), 0)), *part.select(pl.col(columns))])  # there may be none of them
-            for columns in (r"^coverage:.*$", r"^relevance:\d+$")
-        )
-        for i, (item, title, deleted) in enumerate(part.select("id", "title", "deleted").iter_rows()):
-            if deleted:
-                self._shelf.take(item)
-            else:
-                self._shelf.put(item, Kept(title, coverage[i], relevance[i]))
+        end = self._row + int((self._items["version"] == version).sum())
+        put, change = self._items[self._row : end], self._changes[version]
+        if change.patch is None and len(put):
+            change = msgspec.structs.replace(change, items=encode_catalog(_catalog_of(put)))
+        self._state.apply(change, version)
         self._next += 1
         self._row = end
+
+
+def _columns(decisions: pl.DataFrame, first: str) -> Iterator[tuple[Any, int, str]]:
+    return decisions.select(first, "version", "body").iter_rows()
+
+
+def _change(version: int, body: str) -> CatalogChanged:
+    record = decode("catalog", version, body)
+    assert isinstance(record, CatalogChanged)
+    return record
+
+
+def _catalog_of(rows: pl.DataFrame) -> Catalog:
+    """Items of an export as a catalog."""
+    coverage, relevance = (
+        np.column_stack([np.empty((len(rows), 0)), *rows.select(pl.col(columns))])  # there may be none of them
+        for columns in (r"^coverage:.*$", r"^relevance:\d+$")
+    )
+    titles = rows["title"].to_list()
+    return Catalog(
+        coverage,
+        relevance,
+        ids=rows["id"].to_list(),
+        titles=None if None in titles else titles,
+        topics=[name.removeprefix("coverage:") for name in rows.columns if name.startswith("coverage:")],
+    )
 
 
 def _settings(decisions: pl.DataFrame) -> Iterator[tuple[Any, ModelSettings]]:

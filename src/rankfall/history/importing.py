@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -14,10 +13,11 @@ import numpy as np
 from rankfall.catalog import Catalog, Id
 from rankfall.click_logs import ClickLog, LoggedList
 from rankfall.errors import RankfallError
+from rankfall.journal.entries import FeedbackGiven, encode
 from rankfall.service.engine import Engine
 from rankfall.service.model import Model, policy_of
 from rankfall.service.ranking import moment
-from rankfall.stores import Event, Transaction
+from rankfall.stores import Event, OnEvent, Transaction
 from rankfall.wire import RankedItem, RankResponse
 
 BATCH = 1000
@@ -45,11 +45,13 @@ class Batch:
 
     def write(self, tx: Transaction) -> list[bool]:
         """Store what is not there yet, with its feedback; which lists that was."""
-        tx.alone()  # two imports at a time would wait for each other in a ring
+        tx.exclusive()  # two imports at a time would wait for each other in a ring
         fresh = tx.add_events(self.events)
-        tx.add_answers(
+        tx.append_on_events(
             [
-                ("feedback", event.model, event.key, event.id, json.dumps({"clicked": clicked}), self.at, "import")
+                OnEvent(
+                    encode(FeedbackGiven(tuple(clicked))), event.id, event.model, event.owner, self.at, token="import"
+                )
                 for event, clicked, new in zip(self.events, self.clicks, fresh, strict=True)
                 if new
             ]
@@ -107,7 +109,7 @@ class Importer:
         return Event(
             id=event_id,
             model=self._model.name,
-            key=self._model.key(one.user, one.segment) or "",
+            owner=self._model.key(one.user, one.segment) or "",
             user=one.user,
             segment=one.segment,
             request_id=None,
@@ -121,7 +123,7 @@ class Importer:
             catalog=self._version,
             covered=covered,
             request=None,
-            answer=self._answer(event_id, rows, expires),
+            response=self._answer(event_id, rows, expires),
             features=features,
         )
 
@@ -130,15 +132,15 @@ class Importer:
         response = RankResponse(
             event_id=event_id,
             model=self._model.name,
-            items=[
+            items=tuple(
                 RankedItem(ids[row], i, None, None if titles is None else titles[row]) for i, row in enumerate(rows, 1)
-            ],
+            ),
             model_version=0,
             policy="baseline",
             mode=self._model.settings.mode,
             arm="baseline",
             expires_at=moment(expires),
-            unknown=[],
+            unknown=(),
         )
         return msgspec.json.encode(response).decode()
 

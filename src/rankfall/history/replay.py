@@ -12,16 +12,18 @@ import numpy as np
 from rankfall.catalog import Catalog
 from rankfall.errors import RankError
 from rankfall.history.estimate import OffPolicy, off_policy
-from rankfall.history.exported import Log, rows_of
+from rankfall.history.exported import rows_of
+from rankfall.history.replayable import ReplayableLog
 from rankfall.policies import SERVED, Policy
 from rankfall.policies.forgetting import Forgetting
 from rankfall.policies.linear.policy import Feedback
 from rankfall.wire import ModelSettings, Scope
 
 NO_SUPPORT = (
-    "no estimate: no answered list was chosen at random, so the log says nothing about lists the logging policy would "
-    'not have shown. Set "randomize" in the settings of the model (0.1 shows one list in ten at random), over few '
-    "candidates and short lists, so that the same list comes up often enough"
+    "no estimate: no list with feedback is known to be chosen at random, so the log says nothing about lists that were "
+    'not shown. Set "randomize" in the settings of the model (0.1 shows one list in ten at random), over few '
+    "candidates and short lists, so that the same list comes up often enough; in a click log of your own, give the "
+    'probability of each list in the column "propensity"'
 )
 NO_MATCH = (
     "no estimate: of {n} lists chosen at random none is one this policy would have shown. There are too many possible "
@@ -59,10 +61,11 @@ class Replay:
     policies: dict[str, Policy]
     estimate: OffPolicy | None
     why: str | None
+    notes: tuple[str, ...] = ()
 
     def plain(self) -> dict[str, Any]:
         """All but the policies, for JSON."""
-        plain = {name: getattr(self, name) for name in ("model", "policy", "gamma", "scope", "weights", "why")}
+        plain = {name: getattr(self, name) for name in ("model", "policy", "gamma", "scope", "weights", "why", "notes")}
         estimate = None if self.estimate is None else asdict(self.estimate)
         for name in ("ips", "self_normalised"):
             interval = getattr(self.estimate, name, None)
@@ -96,7 +99,9 @@ class _Chances:
 class Walk:
     """A fresh model on its way through a log."""
 
-    def __init__(self, log: Log, make: Callable[[Catalog], Policy], scope: Scope, *, every_list: bool) -> None:
+    def __init__(
+        self, log: ReplayableLog, make: Callable[[Catalog], Policy], scope: Scope, *, every_list: bool
+    ) -> None:
         self._log, self._make, self.scope = log, make, scope
         self._every_list = every_list
         self._templates: dict[int, Policy] = {}
@@ -182,7 +187,7 @@ def _limits(settings: ModelSettings, event: dict[str, Any], catalog: Catalog, k:
 
 
 def replay(
-    log: Log,
+    log: ReplayableLog,
     policy: str,
     gamma: float,
     scope: Scope | None = None,
@@ -232,17 +237,18 @@ def replay(
         policies=walk.policies,
         estimate=estimate,
         why=why,
+        notes=log.notes,
     )
 
 
-def _in_order(log: Log) -> Iterator[tuple[bool, dict[str, Any]]]:
+def _in_order(log: ReplayableLog) -> Iterator[tuple[bool, dict[str, Any]]]:
     """Lists (True) and answers (False), as the service saw them."""
     lists = log.events()
     answers = lists.filter(lists["result"].is_not_null()).sort("transaction", "seq")
     shown = lists.iter_rows(named=True)
     waiting = next(shown, None)
-    for answer in answers.select("event_id", "clicked", "created", "answered_at").iter_rows(named=True):
-        until = max(answer["created"], answer["answered_at"])  # clocks of several servers need not agree
+    for answer in answers.select("event_id", "clicked", "created", "feedback_at").iter_rows(named=True):
+        until = max(answer["created"], answer["feedback_at"])  # clocks of several servers need not agree
         while waiting is not None and waiting["created"] <= until:
             yield True, waiting
             waiting = next(shown, None)

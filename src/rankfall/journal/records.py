@@ -1,4 +1,4 @@
-"""What a store holds: rankings as they were shown, and a journal of everything that changes what is known."""
+"""What a store holds: events, the journal, checkpoints and snapshots, as plain rows."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 Arm: TypeAlias = Literal["policy", "baseline", "control", "fallback"]
-"""Whose list was shown: the learned one, the caller's, the caller's in the control group, or the caller's in need."""
+"""Whose list was shown: the policy's, or the caller's: by the mode of the model (``baseline``), because the user is in
+the control group (``control``), or because the policy failed (``fallback``)."""
 
 
 class Position(NamedTuple):
-    """A place in the journal. Entries are folded in this order, by every server alike.
+    """A place in the journal. Every server folds entries in this order.
 
+    Only the store knows how positions come about; everything else compares them, and shows ``seq`` as the version.
     ``transaction`` is 0 in SQLite, where transactions commit one after the other. In PostgreSQL they do not: see
     :func:`rankfall.stores.postgres.postgres_at`.
     """
@@ -30,23 +32,23 @@ class Event:
 
     Attributes
     ----------
-    id : what feedback refers to.
-    model, key : which state it came from; the key is "" (global), a segment or a user.
-    request_id, digest : the caller's name for the request and a fingerprint of its body, to answer a retry alike.
+    id : the ``event_id`` that feedback names.
+    model, owner : which state it came from; the owner is "" (global), a segment or a user.
+    request_id, digest : the caller's name for the request and a fingerprint of its body, to give a retry the same list.
     created, expires : seconds since 1970. Feedback after ``expires`` is late.
-    active : known to be shown; only then does silence mean "no click".
+    active : known to be shown; only then does missing feedback mean "no click".
     learn : whether feedback on it changes the model.
     propensity : probability with which this list was chosen, if known.
     catalog : version of the catalog it was made from.
     covered : how many topics the list covers.
     request : candidates and exclude as given, JSON, or None.
-    answer : what was answered, JSON.
+    response : what the caller got, JSON.
     features : features as shown, float64, row by row; None where nothing is learned.
     """
 
     id: str
     model: str
-    key: str
+    owner: str
     user: str | None
     segment: str | None
     request_id: str | None
@@ -60,23 +62,24 @@ class Event:
     catalog: int
     covered: int
     request: str | None
-    answer: str
+    response: str
     features: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of the journal.
+    """One line of the journal, as it is stored.
 
-    ``kind`` says what happened: ``feedback`` and ``expired`` answer the event ``event_id``; ``catalog``, ``create``,
-    ``settings``, ``reset``, ``restore`` and ``forget`` are decisions of whoever runs the service. ``arm``, ``learn``,
-    ``covered`` and ``features`` are those of the event.
+    ``kind``, ``version``, ``body`` and ``blob`` say what happened; :func:`rankfall.journal.entries.decode` reads them.
+    Feedback, and feedback that never came, is on the event ``event_id``; ``arm``, ``learn``, ``covered`` and
+    ``features`` are that event's.
     """
 
     position: Position
     kind: str
+    version: int
     model: str
-    key: str
+    owner: str
     at: float
     event_id: str | None
     body: str
@@ -89,17 +92,17 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A state as it was after the entry at ``position``: a short cut through the journal, never the truth itself."""
+    """A state as it was after the entry at ``position``. It shortens a restart, and is never the truth itself."""
 
     model: str
-    key: str
+    owner: str
     position: Position
     state: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A name for a place in the journal of one model."""
+    """A name that people gave to a position in the journal of one model."""
 
     id: str
     model: str

@@ -15,16 +15,29 @@ from typing import Any
 
 import msgspec
 
+from rankfall.array_container import pack, unpack
 from rankfall.catalog import Catalog
 from rankfall.errors import ConflictError, NotFoundError, RankError, RankfallError, StoreError
-from rankfall.journal.codec import pack, unpack
+from rankfall.journal.catalogs import CatalogState, decode_catalog, encode_catalog
+from rankfall.journal.entries import (
+    CatalogChanged,
+    FeedbackExpired,
+    ItemPatched,
+    ModelCreated,
+    ModelReset,
+    ModelRestored,
+    SettingsChanged,
+    UserForgotten,
+    decode,
+    encode,
+)
 from rankfall.service.feedback import Fed, Feed, feed
-from rankfall.service.items import applied, packed, unpacked
 from rankfall.service.model import Held, Model, Turn, with_changes
 from rankfall.service.ranking import digest_of, event_of, show
 from rankfall.service.writer import POLL, Job, Keeper
-from rankfall.stores import START, Checkpoint, Entry, Event, Position, Snapshot, Store, Transaction
-from rankfall.wire import FeedbackRequest, ModelSettings, RankRequest, decode
+from rankfall.stores import START, Checkpoint, Entry, Event, OnEvent, Position, Snapshot, Store, Transaction
+from rankfall.wire import FeedbackRequest, ModelSettings, RankRequest
+from rankfall.wire import decode as decode_wire
 
 _log = logging.getLogger("rankfall.service")
 _END = Position(2**62, 2**62)
@@ -120,7 +133,7 @@ class Engine:
             return
         header, arrays = unpack(checkpoint.state)
         if arrays:
-            self.catalog = unpacked(arrays["catalog"].tobytes())
+            self.catalog = decode_catalog(arrays["catalog"].tobytes())
             self.catalog_version = header["catalog"]
             self.models = {
                 name: Model.from_plain(name, plain, self.catalog, self.catalog_version, self._room)
@@ -149,13 +162,17 @@ class Engine:
             if model is not None:
                 model.learn(entry)
         elif entry.kind == "catalog":
-            self.catalog = applied(self.catalog, entry.body, entry.blob)
+            changed = decode(entry.kind, entry.version, entry.body, entry.blob)
+            assert isinstance(changed, CatalogChanged)
+            state = CatalogState(self.catalog)
+            state.apply(changed, entry.position.seq)
+            self.catalog = state.current()
             self.catalog_version = entry.position.seq
             self._catalog_changed = True
         elif entry.kind == "create":
             self._use_catalog()
             assert self.catalog is not None
-            settings = decode(ModelSettings, entry.body.encode())
+            settings = decode_wire(ModelSettings, entry.body.encode())
             turns = [Turn(entry.position)]
             self.models[entry.model] = Model(
                 entry.model, settings, self.catalog, self.catalog_version, turns, entry.at, self._room
@@ -255,11 +272,11 @@ class Engine:
         while True:
             now = self.clock()
             since = min(self._swept, now) - OVERLAP  # the clock may have been set back since the last sweep
-            silent = self.store.unanswered(now, since, PAGE)
+            silent = self.store.overdue(now, since, PAGE)
             if silent:
                 with self.store.transaction() as tx:
-                    rows = [("expired", model, key, event, "{}", now, "") for event, model, key in silent]
-                    found += sum(tx.add_answers(rows))
+                    rows = [OnEvent(encode(FeedbackExpired()), event, model, key, now) for event, model, key in silent]
+                    found += sum(tx.append_on_events(rows))
                     if len(silent) < PAGE:
                         tx.note("swept", repr(now))
                 self.fold()
@@ -274,7 +291,7 @@ class Engine:
             "models": {name: model.plain() for name, model in self.models.items()},
             "catalog": self.catalog_version,
         }
-        arrays = {} if self.catalog is None else {"catalog": _bytes(packed(self.catalog))}
+        arrays = {} if self.catalog is None else {"catalog": _bytes(encode_catalog(self.catalog))}
         with self.store.transaction() as tx:
             tx.save([*states, Checkpoint("", "engine", self.position, pack(header, arrays))], self.position)
             tx.note("swept", repr(self._swept))
@@ -386,38 +403,38 @@ class Engine:
         self, items: Catalog | None, delete: Sequence[Any] = (), *, replace: bool = False
     ) -> Callable[[Transaction], int]:
         """Put items into the catalog and take others out; the version this makes."""
-        body = json.dumps({"delete": list(delete), **({"replace": True} if replace else {})})
-        blob = None if items is None else packed(items)
-        return lambda tx: tx.append("catalog", "", self.clock(), body, blob=blob)
+        put = None if items is None else encode_catalog(items)
+        entry = encode(CatalogChanged(replace=replace, items=put, delete=tuple(delete)))
+        return lambda tx: tx.append(entry, "", self.clock())
 
     def patch_item(self, item: Any, patch: dict[str, Any]) -> Callable[[Transaction], int]:
         """Change parts of an item; the version this makes."""
-        body = json.dumps({"id": item, "patch": patch})
-        return lambda tx: tx.append("catalog", "", self.clock(), body)
+        entry = encode(CatalogChanged(patch=ItemPatched(item, **patch)))
+        return lambda tx: tx.append(entry, "", self.clock())
 
     def create(self, name: str, settings: ModelSettings) -> Callable[[Transaction], bool]:
         """Make a model; False if it is there with the same settings."""
 
         def write(tx: Transaction) -> bool:
-            tx.alone()
+            tx.exclusive()
             made = tx.first("create", name)
             if made is not None:
                 model = self.models.get(name)  # not there yet if it was made a moment ago, maybe by another server
-                if settings != (decode(ModelSettings, made.encode()) if model is None else model.settings):
+                if settings != (decode_wire(ModelSettings, made.body.encode()) if model is None else model.settings):
                     raise ConflictError(f"model {name!r} is there already, with other settings; PATCH changes them")
                 return False
-            tx.append("create", name, self.clock(), msgspec.json.encode(settings).decode())
+            tx.append(encode(msgspec.convert(msgspec.to_builtins(settings), ModelCreated)), name, self.clock())
             return True
 
         return write
 
     def change(self, model: Model, changes: dict[str, Any]) -> Callable[[Transaction], int]:
         """Change settings; what was learned stays."""
-        return lambda tx: tx.append("settings", model.name, self.clock(), json.dumps(changes))
+        return lambda tx: tx.append(encode(msgspec.convert(changes, SettingsChanged)), model.name, self.clock())
 
     def reset(self, model: Model) -> Callable[[Transaction], int]:
         """Unlearn everything, for all keys. The journal stays, so a snapshot can be restored."""
-        return lambda tx: tx.append("reset", model.name, self.clock(), "{}")
+        return lambda tx: tx.append(encode(ModelReset()), model.name, self.clock())
 
     def snapshot(self, model: Model, name: str) -> Callable[[Transaction], Snapshot]:
         """Name the state as it is."""
@@ -441,8 +458,8 @@ class Engine:
 
     def restore(self, model: Model, snapshot: Snapshot) -> Callable[[Transaction], int]:
         """Go back to a snapshot, for all keys."""
-        body = json.dumps({"source": snapshot.position, "snapshot": snapshot.id})
-        return lambda tx: tx.append("restore", model.name, self.clock(), body)
+        entry = encode(ModelRestored(snapshot.position, snapshot.id))
+        return lambda tx: tx.append(entry, model.name, self.clock())
 
     def save_state(self, model: Model, key: str, upto: Position | None, path: Path) -> None:
         """Write the state of a key to a file that :func:`rankfall.load` reads: the present one, or an earlier one."""
@@ -453,9 +470,9 @@ class Engine:
         own = [name for name, model in self.models.items() if model.settings.scope == "user"]
 
         def write(tx: Transaction) -> tuple[int, int, int]:
-            tx.alone()  # so that no state is saved by others meanwhile
+            tx.exclusive()  # so that no state is saved by others meanwhile
             salt = secrets.token_hex(8)
-            tx.append("forget", "", self.clock(), json.dumps({"salt": salt, "digest": _mark(user, salt)}))
+            tx.append(encode(UserForgotten(salt, _mark(user, salt))), "", self.clock())
             return tx.forget(user, own)
 
         return write

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rankfall.journal.entries import FeedbackGiven, encode
 from rankfall.service.ranking import token
 from rankfall.service.writer import Job
-from rankfall.stores import Event, Transaction
+from rankfall.stores import Event, OnEvent, Transaction
 from rankfall.wire import Click, FeedbackRequest, Result
 
 
@@ -51,25 +52,25 @@ def feed(tx: Transaction, jobs: Sequence[Job[Any]], now: float) -> None:
                 job.result[i] = _duplicate(event.model)
                 continue
             own.add((job.what.token, event.id))
-            body = json.dumps({"clicked": clicks})
-            rows.append(("feedback", event.model, event.key, event.id, body, now, job.what.token))
+            entry = encode(FeedbackGiven(tuple(clicks)))
+            rows.append(OnEvent(entry, event.id, event.model, event.owner, now, job.what.token))
             places.append((job, i))
-    order = sorted(range(len(rows)), key=lambda n: rows[n][3])
-    for n, stored in zip(order, tx.add_answers([rows[n] for n in order]), strict=True):
+    order = sorted(range(len(rows)), key=lambda n: rows[n].event_id)
+    for n, stored in zip(order, tx.append_on_events([rows[n] for n in order]), strict=True):
         if stored:
             continue
         job, i = places[n]
-        earlier = tx.answer_of(rows[n][3])
+        earlier = tx.feedback_on(rows[n].event_id)
         if earlier is None:  # the user was forgotten a moment ago
             job.result[i] = _UNKNOWN
-        elif earlier[3] != job.what.token:  # if it is ours: of an attempt that seemed to fail
-            job.result[i] = (_late if earlier[0] == "expired" else _duplicate)(rows[n][1])
+        elif earlier.token != job.what.token:  # if it is ours: of an attempt that seemed to fail
+            job.result[i] = (_late if earlier.kind == "expired" else _duplicate)(rows[n].model)
 
 
 def _judge(one: FeedbackRequest, event: Event | None, may: Callable[[str], bool], now: float) -> tuple[Fed, list[int]]:
     if event is None or not may(event.model):
         return _UNKNOWN, []
-    items = [item["id"] for item in json.loads(event.answer)["items"]]
+    items = [item["id"] for item in json.loads(event.response)["items"]]
     clicks = []
     clicked = one.clicked if isinstance(one.clicked, list) else [] if one.clicked is None else [one.clicked]
     for click in clicked:

@@ -1,19 +1,16 @@
-"""Items as callers write them, and changes of the catalog as the journal keeps them."""
+"""Items as callers write them."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 
 from rankfall.catalog import Catalog, Id
 from rankfall.errors import CatalogError
-from rankfall.journal.codec import pack, unpack
 from rankfall.policies.linear.columns import LARGEST_GIVEN
-from rankfall.wire import LONGEST_NAME, LONGEST_TITLE, Item, ItemBody, ItemPatch, convert
+from rankfall.wire import LONGEST_NAME, LONGEST_TITLE, Item, ItemBody, ItemPatch
 
 
 def id_of(text: str, catalog: Catalog) -> Id:
@@ -104,25 +101,6 @@ def _check_words(items: Catalog) -> None:
             raise CatalogError(f"the title of item {item!r} has {len(title)} characters; at most {LONGEST_TITLE}")
 
 
-def merged(catalog: Catalog, items: Catalog) -> Catalog:
-    """The catalog with these items put in: new ones at the end, known ones in their rows."""
-    fresh = [row for row, item in enumerate(items.ids) if item not in catalog]
-    known = [row for row, item in enumerate(items.ids) if item in catalog]
-    if known:
-        catalog = catalog.replace(_part(items, known))
-    return catalog.add(_part(items, fresh)) if fresh else catalog
-
-
-def _part(items: Catalog, rows: list[int]) -> Catalog:
-    return Catalog(
-        items.coverage[rows],
-        items.relevance[rows],
-        ids=[items.ids[row] for row in rows],
-        titles=None if items.titles is None else [items.titles[row] for row in rows],
-        topics=items.topics,
-    )
-
-
 def patched(catalog: Catalog, item: Id, patch: ItemPatch) -> Catalog:
     """One item of the catalog with the patch applied, as a catalog of its own."""
     old = item_of(catalog, int(catalog.rows([item])[0]))
@@ -132,42 +110,3 @@ def patched(catalog: Catalog, item: Id, patch: ItemPatch) -> Catalog:
         relevance=old.relevance if patch.relevance is None else patch.relevance,
     )
     return catalog_of([(item, body)], catalog)
-
-
-def packed(catalog: Catalog) -> bytes:
-    """A catalog as bytes."""
-    header = {
-        "ids": catalog.ids,
-        "titles": catalog.titles,
-        "topics": catalog.topics,
-        "lineage": catalog.lineage,
-    }
-    return pack(header, {"coverage": catalog.coverage, "relevance": catalog.relevance})
-
-
-def unpacked(data: bytes) -> Catalog:
-    """The catalog in these bytes."""
-    header, arrays = unpack(data)
-    return Catalog(
-        arrays["coverage"],
-        arrays["relevance"],
-        ids=header["ids"],
-        titles=header["titles"],
-        topics=header["topics"],
-        _lineage=header["lineage"],
-    )
-
-
-def applied(catalog: Catalog | None, body: str, blob: bytes | None) -> Catalog:
-    """The catalog after an entry of the journal. Never fails on what was accepted, however entries are interleaved."""
-    change: Mapping[str, Any] = json.loads(body)
-    if catalog is None or change.get("replace"):
-        assert blob is not None
-        return unpacked(blob)
-    if "patch" in change:
-        item, patch = change["id"], convert(ItemPatch, change["patch"])
-        return merged(catalog, patched(catalog, item, patch)) if item in catalog else catalog
-    if blob is not None:
-        catalog = merged(catalog, unpacked(blob))
-    gone = [item for item in change.get("delete", ()) if item in catalog]
-    return catalog.withdraw(gone) if gone and len(set(gone)) < len(catalog) else catalog  # one always stays

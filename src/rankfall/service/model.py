@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from rankfall.array_container import pack, unpack
 from rankfall.catalog import Catalog
 from rankfall.errors import ConflictError, InvalidError
-from rankfall.journal.codec import pack, unpack
 from rankfall.policies import SERVED, Policy, Ranking
 from rankfall.policies.forgetting import Discount, Window
 from rankfall.service.click_counts import Tally
@@ -187,7 +187,7 @@ class Model:
     def learn(self, entry: Entry) -> None:
         """Take in an answer from the journal."""
         self.tally.add(entry, clicked=bool(clicks_of(entry)))
-        held = self._held.get(entry.key)
+        held = self._held.get(entry.owner)
         if held is not None and entry.position > held.position:
             held.learn(entry)
 
@@ -257,7 +257,7 @@ class Model:
         behind = list(zip(keys, states, strict=True))
         while behind:
             after = [held.position for _, held in behind]
-            pages = store.answers(self.name, [key for key, _ in behind], after, upto, PAGE)
+            pages = store.feedback(self.name, [key for key, _ in behind], after, upto, PAGE)
             for (_, held), page in zip(behind, pages, strict=True):
                 for entry in page:
                     held.learn(entry)

@@ -7,8 +7,10 @@ from typing import Any
 
 from rankfall.catalog import Catalog
 from rankfall.errors import RankfallError
+from rankfall.journal.catalogs import encode_catalog
+from rankfall.journal.entries import CatalogChanged, encode
 from rankfall.service.engine import Engine
-from rankfall.service.items import fitting, packed
+from rankfall.service.items import fitting
 from rankfall.service.model import policy_of
 from rankfall.stores import Transaction, open_store, without_secrets
 from rankfall.wire import ModelSettings, convert
@@ -54,8 +56,8 @@ def prepare(place: str, read: Callable[[], Catalog] | None, settings: Mapping[st
 
 def _seed(engine: Engine, catalog: Catalog) -> Callable[[Transaction], None]:
     def write(tx: Transaction) -> None:
-        tx.alone()
-        if not tx.has("catalog", ""):
-            tx.append("catalog", "", engine.clock(), '{"replace": true}', blob=packed(catalog))
+        tx.exclusive()
+        if tx.first("catalog", "") is None:
+            tx.append(encode(CatalogChanged(replace=True, items=encode_catalog(catalog))), "", engine.clock())
 
     return write

@@ -5,7 +5,8 @@ from pathlib import Path
 from rankfall.errors import FileError, StoreError
 from rankfall.journal.records import START, Arm, Checkpoint, Entry, Event, Position, Snapshot
 from rankfall.stores.sqlite import sqlite_at
-from rankfall.stores.store import Store, Transaction
+from rankfall.stores.store import Store
+from rankfall.stores.transaction import OnEvent, StoredFeedback, Transaction
 
 __all__ = [
     "START",
@@ -13,9 +14,11 @@ __all__ = [
     "Checkpoint",
     "Entry",
     "Event",
+    "OnEvent",
     "Position",
     "Snapshot",
     "Store",
+    "StoredFeedback",
     "Transaction",
     "open_store",
     "without_secrets",

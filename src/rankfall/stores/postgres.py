@@ -9,17 +9,18 @@ from typing import Any
 import psycopg
 
 from rankfall.errors import StoreError
-from rankfall.stores.schema import schema
-from rankfall.stores.store import Dialect, Row
+from rankfall.stores.dialect import Dialect, Row
+from rankfall.stores.migrations import Types
 
-_SCHEMA = schema(
+_TYPES = Types(
     seq="BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
     xid="BIGINT NOT NULL DEFAULT pg_current_xact_id()::text::bigint",
     blob="BYTEA",
     real="DOUBLE PRECISION",
     big="BIGINT",
+    there="SELECT 1 WHERE to_regclass('notes') IS NOT NULL",
+    more=("CREATE INDEX IF NOT EXISTS journal_order ON journal (xid, seq)",),
 )
-_ORDER = "CREATE INDEX IF NOT EXISTS journal_order ON journal (xid, seq)"
 
 
 class _Connection:
@@ -81,11 +82,11 @@ def postgres_at(url: str) -> Dialect:
     return Dialect(
         name="postgresql",
         connect=lambda: _Connection(url),
-        schema=[*_SCHEMA, _ORDER],
+        types=_TYPES,
         begin="BEGIN",
-        answering="SELECT pg_advisory_xact_lock_shared(7226325664)",
+        appending="SELECT pg_advisory_xact_lock_shared(7226325664)",
         forgetting="SELECT pg_advisory_xact_lock(7226325664)",
-        alone="SELECT pg_advisory_xact_lock(7226325663)",
+        exclusive="SELECT pg_advisory_xact_lock(7226325663)",
         after="(j.xid, j.seq) > (?, ?)",
         final="j.xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint",
         order="j.xid, j.seq",

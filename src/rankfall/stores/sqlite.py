@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from rankfall.errors import StoreError
-from rankfall.stores.schema import schema
-from rankfall.stores.store import Dialect, Row
+from rankfall.stores.dialect import Dialect, Row
+from rankfall.stores.migrations import Types
 
 _SETTINGS = (
     "PRAGMA busy_timeout = 5000",
@@ -52,20 +52,20 @@ def sqlite_at(path: Path) -> Dialect:
     return Dialect(
         name="sqlite",
         connect=lambda: _Connection(path),
-        schema=schema(
+        types=Types(
             seq="INTEGER PRIMARY KEY AUTOINCREMENT",
             xid="INTEGER NOT NULL DEFAULT 0",
             blob="BLOB",
             real="REAL",
             big="INTEGER",
+            there="SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'notes'",
         ),
         begin="BEGIN IMMEDIATE",  # transactions commit one after the other, so entries are numbered as they commit
-        answering="",
+        appending="",
         forgetting="",
-        alone="",
+        exclusive="",
         after="j.xid >= ? AND j.seq > ?",
         final="TRUE",
         order="j.seq",
         clock="SELECT 1",
-        one_file=True,
     )

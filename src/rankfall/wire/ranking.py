@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, Raw
 
 from rankfall.wire.fields import (
     Arm,
@@ -87,18 +87,33 @@ class RankResponse(Response, frozen=True, kw_only=True):
 
     event_id: Annotated[str | None, Meta(description="what feedback names; null if the list could not be stored")]
     model: str
-    items: list[RankedItem]
+    items: tuple[RankedItem, ...]
     model_version: int
     policy: str
     mode: str
     arm: Arm
     expires_at: Annotated[datetime | None, Meta(description="feedback counts until then")]
-    unknown: Annotated[list[ItemId], Meta(description="ids of the request that are not in the catalog")]
+    unknown: Annotated[tuple[ItemId, ...], Meta(description="ids of the request that are not in the catalog")]
 
     @property
-    def ids(self) -> list[str | int]:
+    def ids(self) -> tuple[str | int, ...]:
         """The ids of the items, in order."""
-        return [item.id for item in self.items]
+        return tuple(item.id for item in self.items)
+
+
+class RankBatchResponse(Response, frozen=True):
+    """Responses in the order of the requests; one that failed has an error in its place."""
+
+    results: Annotated[
+        list[Raw],
+        Meta(
+            extra_json_schema={
+                "items": {
+                    "anyOf": [{"$ref": f"#/components/schemas/{name}"} for name in ("RankResponse", "ErrorResponse")]
+                }
+            }
+        ),
+    ]
 
 
 class ActivateResponse(Response, frozen=True):
@@ -130,5 +145,5 @@ class EventResponse(Response, frozen=True, kw_only=True):
     arm: Arm
     learn: bool
     propensity: float | None
-    answer: dict[str, Any]
+    response: RankResponse
     feedback: EventFeedback | None

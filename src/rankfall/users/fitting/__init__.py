@@ -1,4 +1,4 @@
-"""Click models fitted from logs: a user to simulate with, made from the clicks of real ones."""
+"""Click models fitted to click logs, and simulated users that click like the people of the log."""
 
 from rankfall.users.fitting.click_logs import draw_log, read_log
 from rankfall.users.fitting.fitted import Fitted, Perplexity

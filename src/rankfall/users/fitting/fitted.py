@@ -1,4 +1,4 @@
-"""What a fit leaves behind: parameters, how well they explain clicks, and a user made of them."""
+"""A fitted click model: its parameters, how well it predicts clicks, and a simulated user with them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import polars as pl
 from rankfall.arrays import FloatArray, finite, number, whole
 from rankfall.errors import FileError, ProblemError
 from rankfall.files import reading_parquet, replacing
-from rankfall.kernels import clicklogs
+from rankfall.kernels import click_models
 from rankfall.users import Cascade, ClickModel, DependentClick, PerItem, PositionBased, Reward, User
 from rankfall.users.fitting.click_logs import Clicks, read_log
 
@@ -27,17 +27,17 @@ _KEY, _FORMAT = "rankfall.fitted", 1
 _COUNTS = ("lists", "iterations", "ignored")
 
 LEAST = 1e-6
-"""No click, and no absence of one, is taken to be less likely than this when a model is judged."""
+"""The lowest probability given to a click, or to no click, when a model is judged."""
 
 
 class Perplexity(NamedTuple):
-    """How uncertain a model is of each click: 1 is certain and right, 2 a coin.
+    """How well a model predicts clicks: 1 is certain and right, 2 as good as tossing a coin.
 
     Attributes
     ----------
     overall : mean of those by position.
     by_position : (positions,) ``2 ** -mean(log2 of the probability given to what happened)``, from the top.
-    unknown : share of rows with an item that the model was not fitted on.
+    unknown : share of the rows whose item the model was not fitted on.
     """
 
     overall: float
@@ -47,20 +47,20 @@ class Perplexity(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A click model with the parameters that explain a log best.
+    """A click model with the parameters under which a click log is most likely.
 
     Attributes
     ----------
     model : cascade, dependent_click or position_based.
-    items : ids, in ascending order; their number in this order is the row of ``user``.
-    attraction : (items,) probability of a click on an item that is looked at.
+    items : ids, in ascending order; item n is row n of :meth:`user`.
+    attraction : (items,) probability of a click on an item that is examined.
     examination, termination : (positions,) as in :mod:`rankfall.users.click_models`.
-    views : (items,) how often the item was looked at, as expected under the model; the ground its attraction stands on.
+    views : (items,) how often the item was examined, as expected under the model: the more, the surer its attraction.
     log_likelihood : of the clicks it was fitted on; for the cascade, of the first click of each list.
     lists : how many lists it was fitted on.
     iterations : steps of EM; 0 for a closed form.
-    converged : whether EM came to rest before it was stopped.
-    ignored : clicks that the model has no room for: under the cascade, those after the first of a list.
+    converged : whether EM converged before it was stopped.
+    ignored : clicks that the model cannot explain: under the cascade, those after the first of a list.
     """
 
     model: Model
@@ -80,7 +80,7 @@ class Fitted:
 
     @property
     def by_position(self) -> Literal["examination", "termination"] | None:
-        """Which of the two the model learns; the other is the same at every position, as both are for the cascade."""
+        """Which of the two is fitted, if any; the other is the same at every position."""
         return _BY_POSITION.get(self.model)
 
     @property
@@ -89,10 +89,10 @@ class Fitted:
         return len(self.examination)
 
     def perplexity(self, held_out: Clicks) -> Perplexity:
-        """How well the model foresees the clicks of other lists, knowing what they show and none of their clicks.
+        """How well the model predicts the clicks of other lists, given what they show and none of their clicks.
 
-        An item the model does not know is taken to attract as the known ones do on average, by views. Probabilities
-        are kept off 0 and 1 by a millionth.
+        An item that the model does not know gets the average attraction of the known ones, weighted by views.
+        Probabilities are kept a millionth away from 0 and 1.
         """
         log = read_log(held_out)
         if log.positions > self.positions:
@@ -108,7 +108,7 @@ class Fitted:
         missing = alpha.is_null().to_numpy()
         usual = float(np.average(self.attraction, weights=self.views)) if self.views.sum() > 0 else 0.5
         chance = np.empty(len(log.item))
-        clicklogs.probabilities(
+        click_models.probabilities(
             log.start, log.item, alpha.fill_null(usual).to_numpy(), self.examination, self.termination, chance
         )
         right = np.clip(np.where(log.click, chance, 1.0 - chance), LEAST, 1.0 - LEAST)
@@ -118,9 +118,9 @@ class Fitted:
         return Perplexity(float(by_position.mean()), by_position, float(missing[log.item].mean()))
 
     def user(self, k: int | None = None, reward: Reward | None = None) -> User:
-        """A user to simulate with, for lists of up to ``k`` items (by default as long as they were in the log).
+        """A simulated user, for lists of up to ``k`` items (by default as long as those of the log).
 
-        Rows of the user are ``items``. The reward is the usual one of the click model, or the one given.
+        Rows of the user are ``items``. The reward is the default one of the click model, or the one given.
         """
         k = self.positions if k is None else whole("k", k, ProblemError, low=1, high=self.positions)
         clicks: ClickModel = Cascade()
@@ -148,7 +148,7 @@ class Fitted:
         return pl.concat([by_position, attraction])
 
     def write_parquet(self, path: str | Path) -> None:
-        """Write all of it to a file, which appears whole or not at all: :meth:`frame`, and the rest as its metadata."""
+        """Write the model to a file, which appears whole or not at all: :meth:`frame`, and the rest as metadata."""
         said = {"format": _FORMAT, "model": self.model, "log_likelihood": self.log_likelihood}
         said |= {name: int(getattr(self, name)) for name in _COUNTS} | {"converged": bool(self.converged)}
         for name in ("examination", "termination"):
@@ -166,16 +166,18 @@ class Fitted:
         if _KEY not in said:
             raise FileError(
                 f"{path} is a Parquet file with columns {', '.join(table.columns)}, and holds no fitted click model; "
-                "make one from a log with: rankfall fit CLICKS.parquet --model MODEL --out MODEL.parquet"
+                "make one from a click log with: rankfall fit CLICKS --model MODEL --out MODEL.parquet"
             )
         try:
             return cls(**_restored(json.loads(said[_KEY]), table))
         except (pl.exceptions.PolarsError, KeyError, TypeError, ValueError, ProblemError) as problem:
-            raise FileError(f"{path} is a click model damaged or of another version: {problem}; fit it again") from None
+            raise FileError(
+                f"{path} is a damaged click model, or of another version: {problem}; fit it again"
+            ) from None
 
 
 def _restored(said: dict[str, Any], table: pl.DataFrame) -> dict[str, Any]:
-    """What a :class:`Fitted` is made of, checked."""
+    """The fields of a :class:`Fitted`, checked."""
     if said["format"] != _FORMAT:
         raise ValueError(f"its format is {said['format']!r}, expected {_FORMAT}")
     model = said["model"]
@@ -194,9 +196,9 @@ def _restored(said: dict[str, Any], table: pl.DataFrame) -> dict[str, Any]:
     arrays = {name: finite(name, values, 1, ProblemError) for name, values in found.items()}
     for name in ("attraction", "examination", "termination"):
         if ((arrays[name] < 0) | (arrays[name] > 1)).any():
-            raise ValueError(f"{name} holds what is no probability")
+            raise ValueError(f"{name} holds a value that is not a probability")
     if not 0 < len(arrays["examination"]) == len(arrays["termination"]):
-        raise ValueError("examination and termination are not of the same positions")
+        raise ValueError("examination and termination do not have the same positions")
     if type(said["converged"]) is not bool:
         raise ValueError(f"converged is {said['converged']!r}")
     counts = {name: whole(name, said[name], ProblemError, low=0) for name in _COUNTS}

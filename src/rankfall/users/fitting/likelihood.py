@@ -1,4 +1,4 @@
-"""Maximum likelihood for the three click models."""
+"""Fits of the three click models by maximum likelihood."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from rankfall.arrays import FloatArray, number, whole
 from rankfall.click_logs import ClickLog
 from rankfall.errors import ProblemError
-from rankfall.kernels import clicklogs
+from rankfall.kernels import click_models
 from rankfall.users.fitting.click_logs import Clicks, read_log
 from rankfall.users.fitting.fitted import Fitted, Model
 
@@ -18,14 +18,14 @@ from rankfall.users.fitting.fitted import Fitted, Model
 def fit_cascade(clicks: Clicks, *, prior: float = 0.0) -> Fitted:
     """The cascade model, in closed form.
 
-    Attraction of an item is the share of times it was clicked, of those it was looked at: down to the first click of a
-    list. Clicks after the first, which the model has no room for, are left out and counted as ``ignored``.
+    The attraction of an item is its clicks divided by its views, where items down to the first click of a list were
+    viewed. Clicks after the first, which the model cannot explain, are left out and counted as ``ignored``.
 
     Parameters
     ----------
-    clicks : a Parquet file or polars frame with columns list, position (1 for the top), item and click (0 or 1).
-    prior : so many views with the mean attraction are added to each item; 0 is maximum likelihood. With a few, items
-        that were hardly seen are not taken to be certain.
+    clicks : a click log, as :func:`rankfall.users.fitting.read_log` reads it: a path, a polars frame or a ClickLog.
+    prior : number of views with the mean attraction that are added to each item; 0 is maximum likelihood. A few keep
+        the attraction of items that were hardly seen away from 0 and 1.
 
     >>> import polars as pl
     >>> rows = {"list": [1, 1, 2, 2], "position": [1, 2, 1, 2], "item": ["a", "b", "b", "a"], "click": [0, 1, 1, 0]}
@@ -35,7 +35,7 @@ def fit_cascade(clicks: Clicks, *, prior: float = 0.0) -> Fitted:
     """
     log, prior = read_log(clicks), _prior(prior)
     clicked, views = np.zeros(len(log.items)), np.zeros(len(log.items))
-    clicklogs.first_clicks(log.start, log.item, log.click, clicked, views)
+    click_models.first_clicks(log.start, log.item, log.click, clicked, views)
     alpha = _share(clicked, views, prior)
     ones = np.ones(log.positions)
     # The likelihood of first clicks is that of a binomial for each item, as what is below is not looked at.
@@ -57,31 +57,31 @@ def fit_dependent_click(
 ) -> Fitted:
     """The dependent click model, by EM over whether the user read on below the last click.
 
-    Everything down to the last click was looked at, and each click but the last was followed by reading on; so most of
-    the log is counted once. Guo et al. (2009) take the last click to be the end and get a closed form, which
-    overstates both attraction and termination; it is where EM begins.
+    Everything down to the last click was examined, and the user read on after each click but the last; so most of the
+    log is counted once. Guo et al. (2009) assume that the user always left at the last click and get a closed form,
+    which overstates both attraction and termination; EM starts from it.
 
-    The termination of a list's last position cannot be seen. Where no list goes on below a position, the termination of
-    the position above stands in for it.
+    Whether a user left at the last position of a list cannot be observed. Where no list goes on below a position, the
+    termination of the position above is used for it.
 
     Parameters
     ----------
     clicks, prior : as in :func:`fit_cascade`.
-    iterations : at most so many steps.
-    tolerance : stops when a step adds less than this share to the log-likelihood.
+    iterations : most steps of EM.
+    tolerance : stop when a step improves the log-likelihood by less than this share.
     """
     log, prior = read_log(clicks), _prior(prior)
     n, k = len(log.items), log.positions
     last = np.empty(log.lists, dtype=np.int64)
     clicked, sure, passed, open_ends = np.zeros(n), np.zeros(n), np.zeros(k), np.zeros(k)
-    clicklogs.dependent_counts(log.start, log.item, log.click, last, clicked, sure, passed, open_ends)
+    click_models.dependent_counts(log.start, log.item, log.click, last, clicked, sure, passed, open_ends)
     seen = passed + open_ends
     v = np.divide(open_ends, seen, out=np.full(k, 0.5), where=seen > 0)
 
     def step(parameters: FloatArray) -> tuple[FloatArray, float]:
         alpha, v = parameters[:n], parameters[n:]
         more, ended = np.zeros(n), np.zeros(k)
-        unsure = clicklogs.dependent_step(log.start, log.item, last, alpha, v, more, ended)
+        unsure = click_models.dependent_step(log.start, log.item, last, alpha, v, more, ended)
         now = unsure + _binomial(clicked, sure - clicked, alpha) + _binomial(np.zeros(k), passed, v)
         after = np.divide(ended, seen, out=v.copy(), where=seen > 0)
         return np.concatenate([_share(clicked, sure + more, prior), after]), now
@@ -90,7 +90,7 @@ def fit_dependent_click(
     found, taken, converged = _squarem(step, start, _iterations(iterations), tolerance)
     alpha, v = found[:n], found[n:]
     more = np.zeros(n)
-    clicklogs.dependent_step(log.start, log.item, last, alpha, v, more, np.zeros(k))
+    click_models.dependent_step(log.start, log.item, last, alpha, v, more, np.zeros(k))
     for r in range(1, k):
         if not seen[r]:
             v[r] = v[r - 1]
@@ -100,11 +100,11 @@ def fit_dependent_click(
 def fit_position_based(
     clicks: Clicks, *, prior: float = 0.0, iterations: int = 10_000, tolerance: float = 1e-9
 ) -> Fitted:
-    """The position-based model, by EM over what attracted and what was looked at.
+    """The position-based model, by EM over which items attracted and which were examined.
 
-    Only products of attraction and examination are seen, so the scale is free: the most examined position is taken to
-    be always looked at. The log is counted once, by position and item; EM runs over those counts. Its steps are
-    lengthened where that helps (SQUAREM: Varadhan and Roland, 2008).
+    Only products of attraction and examination are observed, so the scale is free: the most examined position counts as
+    always examined. The log is counted once, by position and item; EM runs over those counts. Its steps are lengthened
+    where that helps (SQUAREM: Varadhan and Roland, 2008).
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def fit_position_based(
     """
     log, prior = read_log(clicks), _prior(prior)
     n, k = len(log.items), log.positions
-    counts = clicklogs.cells(log.start, log.item, log.click, k, n)
+    counts = click_models.position_counts(log.start, log.item, log.click, k, n)
     position, item = np.nonzero(counts[:, :, 0])
     shown, clicked = (np.ascontiguousarray(counts[position, item, i]) for i in (0, 1))
     shown_item, shown_position = counts[:, :, 0].sum(axis=0), counts[:, :, 0].sum(axis=1)
@@ -120,7 +120,7 @@ def fit_position_based(
 
     def step(parameters: FloatArray) -> tuple[FloatArray, float]:
         attracted, examined = np.zeros(n), np.zeros(k)
-        now = clicklogs.position_step(
+        now = click_models.position_step(
             position, item, shown, clicked, parameters[:n], parameters[n:], attracted, examined
         )
         alpha = (attracted + prior * mean) / (shown_item + prior)
@@ -148,10 +148,10 @@ FITS: Mapping[Model, Callable[..., Fitted]] = MappingProxyType(
 def _squarem(
     step: Callable[[FloatArray], tuple[FloatArray, float]], start: FloatArray, iterations: int, tolerance: float
 ) -> tuple[FloatArray, int, bool]:
-    """Where EM comes to rest, the number of steps, and whether it did.
+    """Where EM converges, the number of steps, and whether it did.
 
-    Two steps of EM give a direction r and its change v; parameters go ``|r| / |v|`` steps at once, or, where that is
-    less likely, the two steps of EM.
+    Two steps of EM give a direction r and its change v; parameters go ``|r| / |v|`` steps at once, or, where that
+    is less likely, the two steps of EM.
     """
     here, taken, before = start, 0, -np.inf
     while taken < iterations:
@@ -184,14 +184,14 @@ def _fitted(
     iterations: int,
     converged: bool,
 ) -> Fitted:
-    likelihood = clicklogs.log_likelihood(log.start, log.item, log.click, alpha, examination, termination, 1e-300)
+    likelihood = click_models.log_likelihood(log.start, log.item, log.click, alpha, examination, termination, 1e-300)
     return Fitted(
         model, log.items, alpha, examination, termination, views, float(likelihood), log.lists, iterations, converged
     )
 
 
 def _share(clicked: FloatArray, views: FloatArray, prior: float) -> FloatArray:
-    """Clicks by views of each item; items never looked at attract as the others do on average."""
+    """Clicks by views of each item; items that were never viewed get the average."""
     mean = clicked.sum() / views.sum() if views.sum() else 0.0
     seen = views + prior
     share: FloatArray = np.divide(clicked + prior * mean, seen, out=np.full(len(views), float(mean)), where=seen > 0)
@@ -199,7 +199,7 @@ def _share(clicked: FloatArray, views: FloatArray, prior: float) -> FloatArray:
 
 
 def _binomial(yes: FloatArray, no: FloatArray, p: FloatArray) -> float:
-    """Log-likelihood of so many yes and no; what did not happen does not count, however unlikely."""
+    """Log-likelihood of these numbers of yes and no; a probability of 0 matters only for what happened."""
     with np.errstate(divide="ignore"):
         return float(np.log(p[yes > 0]) @ yes[yes > 0] + np.log1p(-p[no > 0]) @ no[no > 0])
 

@@ -1,0 +1,191 @@
+"""Call a service for a while, with pairs of rank and feedback, and print rates and times as JSON.
+
+    python benchmarks/load_caller.py --port 8321 --seconds 10 --connections 16
+    python benchmarks/load_caller.py --port 8321 --seconds 10 --rate 200
+
+``benchmarks/load.py`` runs it in a process of its own. It speaks HTTP by hand, to take as little time as Python can.
+Without a rate, every connection sends its next request as soon as it has a response. With a rate, pairs arrive at
+random moments, whether or not the server keeps up; the time of a list counts from its arrival, also while it waits for
+a free connection.
+"""
+
+import asyncio
+import gc
+import json
+import random
+from array import array
+from collections import deque
+from time import perf_counter, process_time
+
+import click
+import uvloop
+
+HEAD = b"POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+K = 10
+
+
+class Load:
+    """Which requests are sent and when, and what is counted."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, users: int, rate: float | None, model: str) -> None:
+        self.loop, self.users, self.rate = loop, users, rate
+        self.path = f"/v1/models/{model}/rank".encode()
+        self.free: deque[Connection] = deque()
+        self.waiting: deque[float] = deque()
+        self.open = False
+        self.next = 0.0
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin to count."""
+        self.since, self.worked = perf_counter(), process_time()
+        self.pairs = self.requests = self.failed = 0
+        self.rank_seconds, self.feedback_seconds = array("d"), array("d")
+        self.failure = ""
+
+    def fail(self, why: str) -> None:
+        """Count a failure, and keep the first one as an example."""
+        self.failed += 1
+        self.failure = self.failure or why
+
+    def arrive(self) -> None:
+        """Queue the lists that have arrived by now. Timers are coarse, so times of arrival are kept apart from them."""
+        if not self.open or self.rate is None:
+            return
+        while self.next <= (now := perf_counter()):
+            self.waiting.append(self.next)
+            self.next += random.expovariate(self.rate)
+        self.loop.call_later(self.next - now, self.arrive)
+        self.match()
+
+    def match(self) -> None:
+        """Give lists that wait to free connections."""
+        while self.free and self.open:
+            if self.rate is None:
+                self.free.popleft().rank(perf_counter())
+            elif self.waiting:
+                self.free.popleft().rank(self.waiting.popleft())
+            else:
+                return
+
+    def release(self, connection: "Connection") -> None:
+        """Take back a connection that is free."""
+        self.free.append(connection)
+        self.match()
+
+
+class Connection(asyncio.Protocol):
+    """Asks for a list, gives feedback on it, and is free again."""
+
+    def __init__(self, load: Load) -> None:
+        self.load = load
+        self.received = b""
+        self.ranking = True
+        self.since = 0.0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Ready to ask."""
+        self.transport = transport
+        self.load.release(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Count it as a failure, unless the load has ended."""
+        if self.load.open:
+            self.load.fail(f"a connection was lost: {exc}")
+
+    def rank(self, since: float) -> None:
+        """Ask for a list that arrived at a moment."""
+        self.since, self.ranking = since, True
+        body = b'{"user":"user %d","k":%d}' % (random.randrange(self.load.users), K)
+        self.transport.write(HEAD % (self.load.path, len(body), body))
+
+    def feedback(self, event_id: bytes) -> None:
+        """Send feedback on the list."""
+        self.since, self.ranking = perf_counter(), False
+        clicked = random.randrange(K + 1)
+        body = b'{"event_id":"%s","clicked":%s}' % (event_id, b"%d" % clicked if clicked else b"null")
+        self.transport.write(HEAD % (b"/v1/feedback", len(body), body))
+
+    def data_received(self, data: bytes) -> None:
+        """Go on when an answer is complete."""
+        self.received += data
+        end = self.received.find(b"\r\n\r\n")
+        if end < 0:
+            return
+        start = self.received.find(b"content-length: ", 0, end) + 16
+        length = int(self.received[start : self.received.find(b"\r", start)])
+        if len(self.received) < end + 4 + length:
+            return
+        answer, self.received = self.received, b""
+        self.load.requests += 1
+        took = perf_counter() - self.since
+        if self.ranking:
+            self.load.rank_seconds.append(took)
+            event_id = _value(answer, b'"event_id":', end)
+            if answer[9:12] == b"200" and event_id is not None:
+                self.feedback(event_id)
+                return
+        else:
+            self.load.feedback_seconds.append(took)
+            self.load.pairs += 1
+        if answer[9:12] != b"200" or (b'"accepted":1' not in answer and b'"accepted": 1' not in answer):
+            self.load.fail(answer.decode(errors="replace")[:500])
+        self.load.release(self)
+
+
+def _value(answer: bytes, name: bytes, start: int) -> bytes | None:
+    found = answer.find(name, start)
+    parts = answer[found + len(name) : found + len(name) + 100].split(b'"', 2) if found >= 0 else []
+    return parts[1] if len(parts) == 3 and not parts[0].strip() else None
+
+
+async def call(
+    port: int, seconds: float, connections: int, users: int, rate: float | None, warm_up: float, model: str
+) -> dict[str, object]:
+    """Call a server for some seconds; the rates and times measured."""
+    loop = asyncio.get_running_loop()
+    load = Load(loop, users, rate, model)
+    for _ in range(connections):
+        await loop.create_connection(lambda: Connection(load), "127.0.0.1", port)
+    load.open, load.next = True, perf_counter()
+    load.arrive()
+    load.match()
+    await asyncio.sleep(warm_up)
+    load.forget()
+    await asyncio.sleep(seconds)
+    took = perf_counter() - load.since
+    load.open = False
+    return {
+        "pairs": load.pairs / took,
+        "requests": load.requests / took,
+        "rank": _quantiles(load.rank_seconds),
+        "feedback": _quantiles(load.feedback_seconds),
+        "busy": (process_time() - load.worked) / took,
+        "waiting": len(load.waiting),
+        "failed": load.failed,
+        "failure": load.failure,
+    }
+
+
+def _quantiles(seconds: "array[float]") -> dict[str, float]:
+    """Median and 99th percentile, in milliseconds."""
+    ordered = sorted(seconds)
+    return {name: 1e3 * ordered[int(q * len(ordered))] if ordered else 0.0 for name, q in (("p50", 0.5), ("p99", 0.99))}
+
+
+@click.command(help=__doc__)
+@click.option("--port", type=int, required=True, help="Port of the service.")
+@click.option("--seconds", type=float, default=10.0, show_default=True, help="How long to measure.")
+@click.option("--connections", type=int, default=16, show_default=True, help="Number of connections.")
+@click.option("--users", type=int, default=100_000, show_default=True, help="Number of different users.")
+@click.option("--rate", type=float, help="Pairs a second.  [default: as many as the service can take]")
+@click.option("--warm-up", type=float, default=1.0, show_default=True, help="Seconds before measuring begins.")
+@click.option("--model", default="default", show_default=True, help="Model to call.")
+def main(**options: object) -> None:
+    """Call the service and print what was measured."""
+    gc.disable()
+    click.echo(json.dumps(uvloop.run(call(**options))))  # type: ignore[arg-type]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,221 @@
+"""The catalog as the journal has it: how it is stored, and how it changes from entry to entry."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from rankfall.array_container import pack, unpack
+from rankfall.arrays import FloatArray
+from rankfall.catalog import Catalog, Id
+from rankfall.errors import CatalogError
+from rankfall.journal.entries import CatalogChanged, ItemPatched
+
+
+def encode_catalog(catalog: Catalog) -> bytes:
+    """A catalog as bytes: in entries of the journal and in checkpoints alike."""
+    header = {"ids": catalog.ids, "titles": catalog.titles, "topics": catalog.topics, "lineage": catalog.lineage}
+    return pack(header, {"coverage": catalog.coverage, "relevance": catalog.relevance})
+
+
+def decode_catalog(data: bytes) -> Catalog:
+    """The catalog in these bytes."""
+    header, arrays = unpack(data)
+    return Catalog(
+        arrays["coverage"],
+        arrays["relevance"],
+        ids=header["ids"],
+        titles=header["titles"],
+        topics=header["topics"],
+        _lineage=header["lineage"],
+    )
+
+
+class CatalogItem(NamedTuple):
+    """One item without its id."""
+
+    title: str | None
+    coverage: FloatArray
+    relevance: FloatArray
+
+
+class Difference(NamedTuple):
+    """What a change did: the ids that went, and those put after that, in order."""
+
+    gone: list[Id]
+    put: list[Id]
+
+
+@dataclass
+class _Changes:
+    """What happened to the items of a catalog since it was laid out.
+
+    ``gone`` are ids that left it. ``put`` has the items that came or changed: one that the catalog has, and that is not
+    gone, keeps its row; the others come after its rows, in order.
+    """
+
+    put: dict[Id, CatalogItem] = field(default_factory=dict)
+    gone: set[Id] = field(default_factory=set)
+
+
+class CatalogState:
+    """The catalog up to an entry of the journal. Used by the service, by exports and by replays.
+
+    A change costs what it changes, however many items there are. :meth:`current` lays the items out as a
+    :class:`~rankfall.catalog.Catalog`, once for all the changes since the last time. One thread may apply changes while
+    others ask for the catalog.
+
+    >>> state = CatalogState(Catalog(relevance=[[1.0], [2.0]], ids=["a", "b"]))
+    >>> state.apply(CatalogChanged(patch=ItemPatched("b", relevance=(3.0,)), delete=("a",)), version=7)
+    Difference(gone=['a'], put=['b'])
+    >>> state.current().relevance.tolist(), state.version
+    ([[3.0]], 7)
+    """
+
+    def __init__(self, catalog: Catalog | None = None, version: int = 0) -> None:
+        self._lock = threading.Lock()
+        self._catalog = catalog
+        self._changes = _Changes()
+        self._size = 0 if catalog is None else len(catalog)
+        self.version = version
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __contains__(self, item: Id) -> bool:
+        return item in self._changes.put or self._has_row(item)
+
+    def _has_row(self, item: Id) -> bool:
+        """Whether the catalog that was laid out last has the item, and it has not left since."""
+        return self._catalog is not None and item in self._catalog and item not in self._changes.gone
+
+    @property
+    def there(self) -> bool:
+        """Whether there is a catalog yet."""
+        return self._catalog is not None
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """Names of the topics, which never change."""
+        return () if self._catalog is None else self._catalog.topics
+
+    def current(self) -> Catalog:
+        """All items as they are now, laid out."""
+        return self.current_version()[0]
+
+    def current_version(self) -> tuple[Catalog, int]:
+        """All items as they are now, laid out, and the version of the catalog this is."""
+        with self._lock:
+            if self._catalog is None:
+                raise CatalogError("there is no catalog yet")
+            if self._changes.put or self._changes.gone:
+                self._catalog = self._laid_out(self._catalog)
+                self._changes = _Changes()
+            return self._catalog, self.version
+
+    def _laid_out(self, catalog: Catalog) -> Catalog:
+        put, gone = self._changes.put, self._changes.gone
+        if gone:
+            catalog = catalog.withdraw(gone)
+        known = [item for item in put if item in catalog]
+        if known:
+            catalog = catalog.replace(_catalog_of(known, put, catalog))
+        fresh = [item for item in put if item not in catalog]
+        return catalog.add(_catalog_of(fresh, put, catalog)) if fresh else catalog
+
+    def item(self, item: Id) -> CatalogItem:
+        """One item as it is now."""
+        changed = self._changes.put.get(item)
+        if changed is not None:
+            return changed
+        if not self._has_row(item):
+            raise CatalogError(f"no item with id {item!r} in this catalog of {len(self)} items")
+        catalog = self._catalog
+        assert catalog is not None
+        row = catalog.row(item)
+        assert row is not None
+        title = None if catalog.titles is None else catalog.titles[row]
+        return CatalogItem(title, catalog.coverage[row], catalog.relevance[row])
+
+    def apply(self, change: CatalogChanged, version: int) -> Difference:
+        """Change the catalog as an entry says. Never fails on what was accepted, however entries are interleaved."""
+        items = None if change.items is None else decode_catalog(change.items)
+        with self._lock:
+            self.version = version
+            if self._catalog is None or change.replace:
+                gone = self._ids()
+                if items is None:
+                    raise CatalogError("the first entry on the catalog has no items")
+                self._catalog, self._changes, self._size = items, _Changes(), len(items)
+                return Difference(gone, list(items.ids))
+            known = {item for item in change.delete if item in self}
+            put = []
+            if change.patch is not None and change.patch.id in self:
+                self._put(change.patch.id, self._patched(change.patch))
+                put.append(change.patch.id)
+            if items is not None:
+                put += self._put_all(items)
+            deleted = [item for item in dict.fromkeys(change.delete) if item in self]
+            if len(deleted) == self._size:
+                deleted = []  # the last item always stays
+            for item in deleted:
+                self._take(item)
+            return Difference([item for item in deleted if item in known], [item for item in put if item in self])
+
+    def _ids(self) -> list[Id]:
+        """All ids, in the order of rows."""
+        rows = () if self._catalog is None else self._catalog.ids
+        stay = [item for item in rows if item not in self._changes.gone]
+        return stay + [item for item in self._changes.put if not self._has_row(item)]
+
+    def _put_all(self, items: Catalog) -> list[Id]:
+        assert self._catalog is not None
+        if items.topics != self._catalog.topics or items.n_features != self._catalog.n_features:
+            raise CatalogError(
+                f"items with topics {list(items.topics)} and {items.n_features} features do not fit a catalog "
+                f"with topics {list(self._catalog.topics)} and {self._catalog.n_features} features"
+            )
+        for row, item in enumerate(items.ids):
+            title = None if items.titles is None else items.titles[row]
+            self._put(item, CatalogItem(title, items.coverage[row], items.relevance[row]))
+        return list(items.ids)
+
+    def _put(self, item: Id, put: CatalogItem) -> None:
+        self._size += item not in self
+        self._changes.put[item] = put
+
+    def _take(self, item: Id) -> None:
+        self._size -= 1
+        self._changes.put.pop(item, None)
+        if self._has_row(item):
+            self._changes.gone.add(item)
+
+    def _patched(self, patch: ItemPatched) -> CatalogItem:
+        old = self.item(patch.id)
+        if patch.relevance is not None and len(patch.relevance) != len(old.relevance):
+            raise CatalogError(
+                f"item {patch.id!r} is patched with {len(patch.relevance)} relevance features; "
+                f"{len(old.relevance)} are expected"
+            )
+        coverage = old.coverage.copy()
+        for topic, weight in (patch.coverage or {}).items():
+            coverage[self.topics.index(topic)] = weight
+        return CatalogItem(
+            old.title if patch.title is None or old.title is None else patch.title,
+            coverage,
+            old.relevance if patch.relevance is None else np.array(patch.relevance, dtype=float),
+        )
+
+
+def _catalog_of(ids: list[Id], items: dict[Id, CatalogItem], like: Catalog) -> Catalog:
+    """Items as a catalog that fits another one."""
+    return Catalog(
+        np.array([items[item].coverage for item in ids]).reshape(len(ids), like.n_topics),
+        np.array([items[item].relevance for item in ids]).reshape(len(ids), like.n_features),
+        ids=ids,
+        titles=None if like.titles is None else [items[item].title or "" for item in ids],
+        topics=like.topics,
+    )

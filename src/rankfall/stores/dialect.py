@@ -1,0 +1,44 @@
+"""Where SQLite and PostgreSQL are alike, and where they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from rankfall.stores.migrations import Types
+
+Row: TypeAlias = tuple[Any, ...]
+
+
+class Connection(Protocol):
+    """What the two databases have in common, as far as it is needed here. Statements mark parameters by ``?``."""
+
+    def run(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
+        """Run one statement; the rows it gives, if any."""
+        ...
+
+    def run_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[list[Row]]:
+        """Run a statement once for each row, in order; what each run gave."""
+        ...
+
+    def close(self) -> None:
+        """Close the connection."""
+        ...
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What the two databases do not have in common."""
+
+    name: str
+    connect: Callable[[], Connection]
+    types: Types
+    begin: str
+    appending: str  # no user is forgotten until this transaction ends
+    forgetting: str  # waits for those who are appending, and makes them wait until this transaction ends
+    exclusive: str  # makes other transactions that ask for it wait until this one ends
+    after: str  # entries after a position (two parameters)
+    final: str  # entries whose place cannot change: no entry before them can still appear
+    order: str
+    clock: str  # a check that the order of positions still holds; one row, one truth value

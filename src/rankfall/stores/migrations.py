@@ -1,0 +1,98 @@
+"""The tables, and the steps that bring those of an older version up to date.
+
+The version of the schema is in the table ``notes``. A store without it is new, or was made by Rankfall 0.1.0, which did
+not write it down: the first step makes tables where there are none, so both are at version 1 after it. To change a
+table, add a step at the end; the steps before it never change. All steps that a start needs run in one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rankfall.errors import StoreError
+
+NOTE = "schema"
+"""Where the version is noted."""
+
+
+@dataclass(frozen=True)
+class Types:
+    """What the databases call a few types of columns, and how they say whether a store is there."""
+
+    seq: str  # numbers entries in the order in which they are written
+    xid: str  # the transaction of an entry
+    blob: str
+    real: str
+    big: str
+    there: str  # a statement that gives a row if there are tables
+    more: tuple[str, ...] = ()  # statements that only one of the databases needs
+
+
+def _tables(t: Types) -> list[str]:
+    """The tables of Rankfall 0.1.0."""
+    return [
+        "CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+        f"""CREATE TABLE IF NOT EXISTS events (
+            id TEXT PRIMARY KEY, model TEXT NOT NULL, key TEXT NOT NULL, user_id TEXT, segment TEXT,
+            request_id TEXT, digest TEXT, created {t.real} NOT NULL, expires {t.real} NOT NULL,
+            active SMALLINT NOT NULL, arm TEXT NOT NULL,
+            learn SMALLINT NOT NULL, propensity {t.real}, catalog {t.big} NOT NULL,
+            covered INTEGER NOT NULL, request TEXT, answer TEXT NOT NULL, features {t.blob},
+            UNIQUE (model, request_id))""",
+        "CREATE INDEX IF NOT EXISTS events_expires ON events (expires)",
+        "CREATE INDEX IF NOT EXISTS events_user ON events (user_id) WHERE user_id IS NOT NULL",
+        f"""CREATE TABLE IF NOT EXISTS journal (
+            seq {t.seq}, xid {t.xid}, kind TEXT NOT NULL, model TEXT NOT NULL, key TEXT NOT NULL, event_id TEXT UNIQUE,
+            body TEXT NOT NULL, blob {t.blob}, at {t.real} NOT NULL, token TEXT NOT NULL)""",
+        "CREATE INDEX IF NOT EXISTS journal_key ON journal (model, key, xid, seq)",
+        f"""CREATE TABLE IF NOT EXISTS checkpoints (
+            model TEXT NOT NULL, key TEXT NOT NULL, xid {t.big} NOT NULL, seq {t.big} NOT NULL, state {t.blob} NOT NULL,
+            PRIMARY KEY (model, key, xid, seq))""",
+        f"""CREATE TABLE IF NOT EXISTS snapshots (
+            id TEXT PRIMARY KEY, model TEXT NOT NULL, name TEXT NOT NULL, xid {t.big} NOT NULL, seq {t.big} NOT NULL,
+            at {t.real} NOT NULL)""",
+        *t.more,
+    ]
+
+
+def _versions_and_owners(_types: Types) -> list[str]:
+    """Entries have a version, and columns the names of the glossary.
+
+    A server of 0.1.0 that still runs fails from here on, instead of reading entries it does not understand.
+    """
+    return [
+        "ALTER TABLE journal ADD COLUMN version INTEGER NOT NULL DEFAULT 1",
+        "ALTER TABLE journal RENAME COLUMN key TO owner",
+        "ALTER TABLE events RENAME COLUMN key TO owner",
+        "ALTER TABLE checkpoints RENAME COLUMN key TO owner",
+        "ALTER TABLE events RENAME COLUMN answer TO response",
+    ]
+
+
+STEPS: tuple[Callable[[Types], list[str]], ...] = (_tables, _versions_and_owners)
+"""What each version adds to the one before; the first makes version 1."""
+
+
+def migrate(run: Callable[[str], list[tuple[Any, ...]]], types: Types) -> int:
+    """Bring the tables up to date inside the transaction of ``run``; the version that was noted, 0 for none.
+
+    Raises StoreError if they are newer than this program.
+    """
+    noted = run(f"SELECT value FROM notes WHERE name = '{NOTE}'") if run(types.there) else []
+    version = int(noted[0][0]) if noted else 0  # 0.1.0 made version 1 and did not say so; making it again does nothing
+    if version > len(STEPS):
+        raise StoreError(
+            f"the store has schema version {version}, which a newer Rankfall made; this one reads up to version "
+            f"{len(STEPS)}. Upgrade this program"
+        )
+    for step in STEPS[version:]:
+        for statement in step(types):
+            run(statement)
+    if version < len(STEPS):
+        run(
+            f"INSERT INTO notes (name, value) VALUES ('{NOTE}', '{len(STEPS)}') "
+            "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+        )
+    return version
