@@ -218,7 +218,7 @@ def test_alternates_with_each_answer_and_remembers_the_parity() -> None:
     assert policy.state()["wins"].tolist() == sorted([[items[1], items[2], 1], [items[4], items[3], 1]])
     policy.update(first, [1, 2])  # both of a pair say nothing
     assert policy.state()["wins"].sum(axis=0)[2] == 2
-    assert policy.updates == 3
+    assert policy.n_updates == 3
 
 
 def test_the_item_below_the_list_competes_with_the_last_one() -> None:
@@ -253,12 +253,12 @@ def test_refuses_what_it_cannot_learn_from() -> None:
     for ranking in (Ranking([0, 1]), BubbleRank(9).rank(3), Ranking([0, 9], note=Comparison(0, (0, 1), -1))):
         with pytest.raises(FeedbackError, match=r"note|row"):
             policy.update(ranking, 1)
-    assert policy.updates == 0
+    assert policy.n_updates == 0
     assert len(policy.state()["wins"]) == 0
 
 
 def test_is_made_by_name_for_a_number_of_steps() -> None:
-    policy = make_policy("BubbleRank", Catalog(coverage=np.full((5, 2), 0.5)), steps=10)
+    policy = make_policy("BubbleRank", Catalog(coverage=np.full((5, 2), 0.5)), k=2, steps=10)
     assert isinstance(policy, BubbleRank)
     assert repr(policy) == "BubbleRank(5 items, 0 updates, delta=0.0001)"
 

@@ -50,7 +50,7 @@ def by_definition(scores: np.ndarray, k: int, diversity: float, sigma: float) ->
 
 
 def test_contract() -> None:
-    policy = make_policy("C2UCB", CATALOG, gamma=0.5)
+    policy = make_policy("C2UCB", CATALOG, k=4, steps=100, gamma=0.5)
     check_policy(policy, 4)
     policy.update(policy.rank(4), [0, 2])
     check_policy(policy, 4)

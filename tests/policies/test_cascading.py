@@ -1,6 +1,7 @@
 """Tabular cascading policies against their papers' listings, on the problems they promise to solve."""
 
 import copy
+import json
 import math
 
 import numpy as np
@@ -346,9 +347,11 @@ def test_a_window_forgets_and_a_wide_one_does_not():
         assert np.array_equal(wide.state()[key], plain.state()[key])
         assert np.array_equal(narrow.state()[key], last.state()[key])
     kept = narrow.state()
+    ids = json.loads(kept["ids"].tobytes())
     for row, hit, (ranking, click) in zip(kept["window"], kept["hits"], answers[-5:], strict=True):
         seen = len(ranking) if click is None else click + 1
-        assert row.tolist() == ranking.items[:seen].tolist() + [-1] * (len(row) - seen)
+        assert [ids[place] for place in row.tolist()[:seen]] == ranking.items[:seen].tolist()
+        assert row.tolist()[seen:] == [-1] * (len(row) - seen)
         assert hit == (-1 if click is None else click)
 
 

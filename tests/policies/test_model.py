@@ -207,13 +207,13 @@ def test_a_model_taken_apart_and_put_together_again_goes_on_to_the_bit(forgettin
     through = Ridge(shown[0][0].shape[1], forgetting)
     for one in shown[:pause]:
         through.learn(*one)
-    paused, copied = Ridge.restore(through.state(), forgetting), through.copy()
+    paused, copied = Ridge.restore(through.arrays(), forgetting), through.copy()
     for one in shown[pause:]:
         for model in (through, paused, copied):
             model.learn(*one)
-    expected = {name: array.tobytes() for name, array in through.state().items()}
+    expected = {name: array.tobytes() for name, array in through.arrays().items()}
     for model in (paused, copied):
-        assert {name: array.tobytes() for name, array in model.state().items()} == expected
+        assert {name: array.tobytes() for name, array in model.arrays().items()} == expected
 
 
 @pytest.mark.parametrize("forgetting", [Discount(0.99), Window(50)], ids=repr)
@@ -278,7 +278,7 @@ def test_arrays_that_cannot_be_a_model_are_refused():
     model = Ridge(3, Window(2))
     for n in (2, 0, 3):
         model.learn(np.ones((n, 3)), np.zeros(n))
-    good = model.state()
+    good = model.arrays()
     for wrong in (None, Discount(0.9)):
         with pytest.raises(ValueError, match="the arrays are of a model with a Window"):
             Ridge.restore(good, wrong)
@@ -286,7 +286,7 @@ def test_arrays_that_cannot_be_a_model_are_refused():
         with pytest.raises(ValueError, match="2 lists in Window"):
             Ridge.restore(good, wrong)
     with pytest.raises(ValueError, match="needs window_features, window_lengths, window_rest, window_rewards too"):
-        Ridge.restore(Ridge(3).state(), Window(2))
+        Ridge.restore(Ridge(3).arrays(), Window(2))
     for name, array in (
         ("window_lengths", np.array([4, -1])),
         ("window_lengths", np.array([2**60, 3])),

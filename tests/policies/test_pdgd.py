@@ -270,7 +270,7 @@ def test_keeps_the_contract() -> None:
 def test_is_in_the_table() -> None:
     kind = POLICIES["PDGD"]
     assert isinstance(make_policy(kind, catalog(), k=4, steps=400), PDGD)
-    assert kind(catalog(), learning_rate=0.5).learning_rate == 0.5  # type: ignore[call-arg, union-attr]
+    assert kind(catalog(), learning_rate=0.5).settings.learning_rate == 0.5
     assert kind.needs == {"relevance"}
 
 

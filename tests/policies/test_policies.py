@@ -354,12 +354,17 @@ def test_a_foreign_file_is_refused(tmp_path: Path) -> None:
         rankfall.load(tmp_path / "foreign.npz")
     learned().save(tmp_path / "policy.npz")
     header, blocks = unpack((tmp_path / "policy.npz").read_bytes())
-    for broken in ({"format": "rankfall policy 99"}, {"topics": ["a"]}, {"recipe": {"name": "x"}}):
+    for broken in (
+        {"format": "rankfall policy 99"},
+        {"topics": ["a"]},
+        {"policy": "TopRank"},
+        {"settings": {"luck": 1}},
+    ):
         (tmp_path / "foreign.npz").write_bytes(pack({**header, **broken}, blocks))
         with pytest.raises(FileError, match="not a policy saved by rankfall"):
             rankfall.load(tmp_path / "foreign.npz")
     for name, array in (("moment", np.zeros(3)), ("gram", np.full((8, 8), np.nan)), ("counts", np.zeros(2))):
-        (tmp_path / "foreign.npz").write_bytes(pack(header, {**blocks, name: array}))
+        (tmp_path / "foreign.npz").write_bytes(pack(header, {**blocks, f"state.{name}": array}))
         with pytest.raises(FileError, match="not a policy saved by rankfall"):
             rankfall.load(tmp_path / "foreign.npz")
 
@@ -449,20 +454,12 @@ def test_what_is_forgotten_makes_widths_grow() -> None:
     assert (narrow, policy.rank(1, fixed=first).widths[0]) == (0.5, 1.0)
 
 
-def rewritten(source: Path, target: Path, header: dict[str, object], **arrays: np.ndarray) -> Path:
-    """A saved policy with some of its header and arrays replaced; an entry of ``...`` is left out."""
-    old, blocks = unpack(source.read_bytes())
-    merged = {name: value for name, value in {**old, **header}.items() if value is not ...}
-    target.write_bytes(pack(merged, {**blocks, **arrays}))
+def rewritten(source: Path, target: Path, settings: dict[str, object], **arrays: np.ndarray) -> Path:
+    """A saved policy with some of its settings and arrays replaced."""
+    header, blocks = unpack(source.read_bytes())
+    header["settings"] |= settings
+    target.write_bytes(pack(header, {**blocks, **{f"state.{name}": array for name, array in arrays.items()}}))
     return target
-
-
-def test_policies_saved_before_there_was_forgetting_load(tmp_path: Path) -> None:
-    policy = learned()
-    policy.save(tmp_path / "new.npz")
-    old = rankfall.load(rewritten(tmp_path / "new.npz", tmp_path / "old.npz", {"forgetting": ...}))
-    assert old.forgetting is None
-    assert snapshot(old) == snapshot(policy)
 
 
 def test_a_damaged_memory_is_refused(tmp_path: Path) -> None:

@@ -198,7 +198,7 @@ def test_refuses_settings_without_meaning(settings: dict[str, Any]) -> None:
 
 def test_is_made_by_name_for_a_number_of_steps() -> None:
     catalog = Catalog(coverage=np.full((5, 2), 0.5))
-    policy = make_policy("TopRank", catalog, steps=400)
+    policy = make_policy("TopRank", catalog, k=2, steps=400)
     assert isinstance(policy, TopRank)
     assert (policy.n_items, policy.delta) == (5, 1 / 400)
     assert repr(policy) == "TopRank(5 items in 1 blocks, delta=0.0025)"

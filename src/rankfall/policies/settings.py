@@ -105,7 +105,7 @@ def reals(default: tuple[Any, ...] | None, *, ndim: int = 1) -> Any:
     return _setting(default, check)
 
 
-def wholes(default: tuple[int, ...]) -> Any:
+def wholes(default: tuple[int, ...] | None) -> Any:
     """Whole numbers from 0 on, kept as a tuple."""
 
     def check(name: str, value: Any) -> tuple[int, ...]:

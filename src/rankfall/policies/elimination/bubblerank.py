@@ -23,7 +23,7 @@ from rankfall.policies.settings import PolicySettings, count, flag, real, wholes
 class BubbleRankSettings(PolicySettings):
     """Settings of :class:`BubbleRank`."""
 
-    base: tuple[int, ...] = wholes(())
+    base: tuple[int, ...] | None = wholes(None)
     steps: int = count(10_000)
     delta: float | None = real(None, low=0.0, high=1.0)
     newcomers: bool = flag(False)
@@ -116,7 +116,7 @@ class BubbleRank(Policy):
         given = self.settings.delta
         self.delta = float(self.settings.steps) ** -4.0 if given is None else given
         self._bar = -4.0 * math.log(self.delta)  # s > 2 sqrt(n log(1 / delta)) is s > 0 and s^2 > n * bar
-        named = rows("base", self.settings.base, self.n_items, ProblemError).tolist()
+        named = rows("base", self.settings.base or (), self.n_items, ProblemError).tolist()
         known = set(named)
         self._first_base: tuple[int, ...] = (*named, *(item for item in range(self.n_items) if item not in known))
 

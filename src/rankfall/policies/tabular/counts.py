@@ -78,7 +78,7 @@ class ItemCounts:
         order = sorted(np.flatnonzero(self.observed).tolist(), key=lambda row: known[row])
         ids = json.dumps([known[row] for row in order]).encode()
         return {
-            "ids": np.frombuffer(ids, dtype=np.uint8),
+            "ids": np.frombuffer(ids, dtype=np.uint8).copy(),
             "observed": self.observed[order],
             "clicked": self.clicked[order],
             "n_updates": np.array(self.n_updates),
