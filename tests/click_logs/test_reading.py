@@ -105,22 +105,6 @@ def test_times_in_a_zone_are_moments(tmp_path: Path) -> None:
         assert read_click_log(tmp_path / "clicks.parquet").context["time"].to_list() == [1769860800.0]
 
 
-# Parts of a log
-
-
-def test_lists_are_taken_by_number_by_time_and_in_parts() -> None:
-    frame = pl.DataFrame(
-        {"list": ["a", "a", "b", "c"], "position": [1, 2, 1, 1], "item": [5, 6, 6, 5], "click": [0, 1, 0, 1]}
-    ).with_columns(time=pl.Series([3, 3, 1, 3]))
-    log = read_click_log(frame)
-    assert [one.name for one in log.by_time()] == ["b", "a", "c"]
-    assert [one.name for part in log.parts(2) for one in part] == ["a", "b", "c"]
-    assert [part.lists for part in log.parts(2)] == [2, 1]
-    taken = log.take(np.array([2, 0]))
-    assert [(one.items, one.clicked) for one in taken] == [([5], [0]), ([5, 6], [1])]
-    assert repr(taken) == "ClickLog(2 lists, 3 rows, 2 items)"
-
-
 # What is wrong
 
 
