@@ -41,8 +41,8 @@ def test_a_click_log_teaches_what_its_import_and_export_do(folder: Path, name: s
     exported = open_log(folder / "out", columns={})
     for scope in ("global", "user"):
         one, other = (replay(log, policy, 1.0, scope) for log in (plain, exported))
-        assert one.states.keys() == other.states.keys()
-        assert all(same(one.states[owner].arrays(), other.states[owner].arrays()) for owner in one.states)
+        assert one.policies.keys() == other.policies.keys()
+        assert all(same(one.policies[owner].state(), other.policies[owner].state()) for owner in one.policies)
         assert one.counts.learned == other.counts.learned == one.counts.ranked == 200
     assert exported.notes == ()
     assert len(plain.notes) == 2

@@ -279,7 +279,7 @@ def test_a_service_serves_learns_and_starts_again_bit_for_bit(tmp_path: Path, po
     for step in range(30):
         clock.now += 1
         event = engine.rank_now(explain=True)
-        shown.add(event.answer[event.answer.index("items") : event.answer.index("model_version")])
+        shown.add(event.response[event.response.index("items") : event.response.index("model_version")])
         assert (event.propensity is None) == LINEAR[policy].randomised
         if step % 3:
             feed(engine, event, 1, 3)
@@ -297,9 +297,9 @@ def test_a_service_serves_learns_and_starts_again_bit_for_bit(tmp_path: Path, po
 def test_a_service_draws_anew_for_every_list(tmp_path: Path) -> None:
     engine = open_engine(tmp_path / "data", FakeClock())
     make_model(engine, policy="CascadeHybridTS", gamma=1.0)
-    scores = {engine.rank_now().answer.split('"score":')[1].split(",")[0] for _ in range(10)}
+    scores = {engine.rank_now().response.split('"score":')[1].split(",")[0] for _ in range(10)}
     assert len(scores) == 10
-    assert len({engine.rank_now(exclude=["i0"]).answer.split('"score":')[1].split(",")[0] for _ in range(10)}) == 10
+    assert len({engine.rank_now(exclude=["i0"]).response.split('"score":')[1].split(",")[0] for _ in range(10)}) == 10
     engine.stop()
 
 

@@ -49,7 +49,7 @@ def items_of(event: Event) -> list[str]:
 
 def test_the_service_ranks_and_learns_as_the_library(engine: Quiet) -> None:
     make_model(engine, gamma=0.7)
-    policy = CascadeHybrid(small_catalog(), 0.7)
+    policy = CascadeHybrid(small_catalog(), gamma=0.7)
     for turn in range(12):
         event = engine.rank_now(k=4)
         ranking = policy.rank(4)
