@@ -9,11 +9,7 @@ from rankfall.policies.registry import POLICIES, SERVED, find_policy, make_polic
 from rankfall.policies.saving import load
 from rankfall.policies.settings import PolicySettings
 
-PAPER = ("CascadeHybrid", "CascadeLinUCB", "CascadeLinUCBFull", "CascadeLSB", "CascadeLSBFull")
-"""The policy of the paper and those it is compared with."""
-
 __all__ = [
-    "PAPER",
     "POLICIES",
     "SERVED",
     "CheckedPolicy",

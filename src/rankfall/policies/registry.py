@@ -66,25 +66,21 @@ def find_policy(name: str) -> AnyPolicy:
     'relevance and diversity, learned together'
     >>> find_policy("collections:Nothing")
     Traceback (most recent call last):
-    rankfall.errors.ProblemError: there is no Nothing in the module collections
+    rankfall.errors.ProblemError: cannot import the policy 'collections:Nothing': module 'collections' has no ...
     """
     if name in POLICIES:
         return POLICIES[name]
-    module_name, colon, inside = name.partition(":")
-    if not colon:
-        raise ProblemError(
-            f"no policy {name!r}; choose from {', '.join(POLICIES)}, or give one of your own as module:Name"
-        )
+    module, _, attribute = name.partition(":")
+    if not attribute:
+        raise ProblemError(f"no policy {name!r}; choose from {', '.join(POLICIES)}, or give your own as module:Name")
     try:
-        found: Any = importlib.import_module(module_name)
-    except ImportError as problem:
-        raise ProblemError(f"the module of the policy {name!r} cannot be imported: {problem}") from problem
-    for part in inside.split("."):
-        if not hasattr(found, part):
-            raise ProblemError(f"there is no {inside} in the module {module_name}")
-        found = getattr(found, part)
+        found: Any = importlib.import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as problem:
+        raise ProblemError(f"cannot import the policy {name!r}: {problem}") from problem
     if not callable(found):
-        raise ProblemError(f"{name} is no policy: it must be a class that makes one from a catalog, got {found!r}")
+        raise ProblemError(f"{name!r} is no policy: it cannot be called with a catalog")
     return found  # type: ignore[no-any-return]
 
 
