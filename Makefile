@@ -3,7 +3,7 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run test soak field docs servers lint clean
+.PHONY: run test stress soak field docs servers lint clean
 .DELETE_ON_ERROR:
 
 run: $(READY)  ## the paper's experiments, small, on the data that comes with the package; a minute or two
@@ -11,6 +11,9 @@ run: $(READY)  ## the paper's experiments, small, on the data that comes with th
 
 test: lint servers  ## everything: style, types, layers, tests, doctests
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+stress: $(READY) servers  ## the tests that crash, wait or race, 20 times; about an hour
+	$(BIN)/python scripts/stress.py
 
 soak: $(READY) servers  ## the long forms of the tests that crash servers; an hour or more
 	$(BIN)/python -m pytest -m soak

@@ -11,7 +11,7 @@ import time
 import click
 
 from rankfall import prepare, simulate
-from rankfall.data.library import find
+from rankfall.data import find
 from rankfall.experiments.bench import measure as bench
 from rankfall.policies import LINEAR
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import polars as pl
 
 from rankfall.data import movielens
-from rankfall.data.library import EMBEDDED
+from rankfall.data.datasets import EMBEDDED
 
 
 def main(folder: Path) -> None:
     """Write ratings and items as Parquet, and the README, into the package."""
-    ratings = movielens.commas(folder, "movielens-small")
+    ratings = movielens.read_commas(folder, "movielens-small")
     ratings.counts()
     EMBEDDED.mkdir(exist_ok=True)
     small = {"user": pl.Int16, "item": pl.Int32, "rating": pl.Float32}

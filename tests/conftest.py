@@ -13,6 +13,7 @@ from needs import missing
 if TYPE_CHECKING:
     from postgres import Cluster
 
+collect_ignore = ["fixtures"]  # scripts there run with the version that wrote the files beside them
 pytest.register_assert_rewrite("callers", "served")
 
 # No deadline: the first example may compile a kernel. Derandomized: the same examples on every machine.

@@ -5,7 +5,7 @@ from click.testing import CliRunner, Result
 
 from rankfall import Prepared
 from rankfall.cli import app
-from rankfall.data import KNOWN
+from rankfall.data import DATASETS
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +22,7 @@ def call(*arguments: str) -> Result:
 def test_list_names_every_data_set() -> None:
     result = call("list")
     assert result.exit_code == 0
-    for name in KNOWN:
+    for name in DATASETS:
         assert name in result.output
     assert "part of rankfall" in result.output
     assert "not for commercial use" in result.output

@@ -15,7 +15,7 @@ from waiting import wait_until
 
 import rankfall
 from rankfall.cli import app
-from rankfall.service.http.keys import Keys
+from rankfall.service.http.api_keys import Keys
 
 
 def call(*arguments: object, code: int = 0) -> Result:
@@ -25,6 +25,7 @@ def call(*arguments: object, code: int = 0) -> Result:
     return result
 
 
+@pytest.mark.stress
 def test_beside_a_server(tmp_path: Path) -> None:
     catalog = make_catalog(tmp_path / "catalog.parquet", items=30)
     ids = rankfall.Catalog.read_parquet(catalog).ids
@@ -52,6 +53,7 @@ def test_beside_a_server(tmp_path: Path) -> None:
         assert rankfall.load(tmp_path / "then.rankfall").n_updates == 0
 
 
+@pytest.mark.stress
 def test_an_import_that_was_killed_goes_on(tmp_path: Path) -> None:
     path = clicks(tmp_path / "clicks.parquet", 12_000)
     data = tmp_path / "data"
@@ -97,7 +99,7 @@ def test_replay_prints_a_table_and_writes_json(tmp_path: Path) -> None:
 def test_replay_says_why_there_is_no_estimate(tmp_path: Path) -> None:
     random.seed(3)
     for name, settings, said in (
-        ("never", {}, "no answered list was chosen at random"),
+        ("never", {}, "no list with feedback is known to be chosen at random"),
         ("all", {"randomize": 1.0}, "too many possible"),
     ):
         with running(str(tmp_path / name), **settings) as engine:

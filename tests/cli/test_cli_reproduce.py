@@ -134,6 +134,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.stress
 def test_killed_again_and_again_it_ends_with_the_same_bytes(uninterrupted: Path) -> None:
     out = uninterrupted / "out"
     command = ["run", str(uninterrupted / "study.toml"), "--out", str(out)]
@@ -152,6 +153,7 @@ def test_killed_again_and_again_it_ends_with_the_same_bytes(uninterrupted: Path)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no such signal")
+@pytest.mark.stress
 def test_ctrl_c_keeps_what_is_done(uninterrupted: Path) -> None:
     out = uninterrupted / "stopped"
     ended = run_until("interrupt", 2, "run", str(uninterrupted / "study.toml"), "--out", str(out))

@@ -39,6 +39,8 @@ from rankfall.client import (
 from rankfall.client.exchange import Call, Exchange, Patience
 from rankfall.errors import FileError
 
+pytestmark = pytest.mark.stress
+
 KEY = "s3cr3t-key"
 
 

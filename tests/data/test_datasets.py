@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+import platformdirs
 import polars as pl
 import pytest
 
-from rankfall.data import KNOWN, Ratings, find, home, library, tables
+from rankfall.data import DATASETS, Ratings, data_folder, dataset_called, find, tables
+from rankfall.data.datasets import EMBEDDED
 from rankfall.errors import CatalogError, FileError, ProblemError
 
 FLAGS = 19
@@ -372,15 +374,15 @@ def test_embedded_movielens_small() -> None:
     assert ratings.scan().filter(user=1, item=31).collect()["rating"].to_list() == [2.5]
     assert len(ratings.topics) == 20
     assert "unknown" in ratings.topics
-    text = (library.EMBEDDED / "README.txt").read_text()
+    text = (EMBEDDED / "README.txt").read_text()
     assert "commercial or revenue-bearing purposes" in text
     assert "Harper" in text
-    assert sum(path.stat().st_size for path in library.EMBEDDED.iterdir()) < 1_000_000
+    assert sum(path.stat().st_size for path in EMBEDDED.iterdir()) < 1_000_000
 
 
 def test_names_are_found_in_the_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANKFALL_DATA", str(tmp_path))
-    assert home() == tmp_path
+    assert data_folder() == tmp_path
     with pytest.raises(FileError, match=r"movielens-1m is not in .*; get it with: rankfall data get movielens-1m"):
         find("movielens-1m")
     with pytest.raises(FileError, match=r"yahoo-r2 is not at .*Webscope"):
@@ -389,8 +391,23 @@ def test_names_are_found_in_the_data_folder(tmp_path: Path, monkeypatch: pytest.
     write_r2(tmp_path / "yahoo-r2")
     assert find("movielens-1m").name == "movielens-1m"
     assert find("yahoo-r2").counts().ratings == 7
-    monkeypatch.delenv("RANKFALL_DATA")
-    assert home() == Path.home() / ".cache" / "rankfall"
+
+
+def test_by_default_the_data_folder_is_the_cache_and_that_of_0_1_0_is_still_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RANKFALL_DATA", raising=False)
+    assert data_folder() == platformdirs.user_cache_path("rankfall", appauthor=False)
+    monkeypatch.setattr(platformdirs, "user_cache_path", lambda name, **_options: tmp_path / "cache" / name)
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    write_dat(tmp_path / ".cache" / "rankfall" / "ml-1m", "latin-1")
+    assert data_folder() == tmp_path / "cache" / "rankfall"
+    assert find("movielens-1m").name == "movielens-1m"
+    with pytest.raises(FileError, match=r"movielens-10m is not in .*cache"):
+        find("movielens-10m")
+    monkeypatch.setenv("RANKFALL_DATA", str(tmp_path / "elsewhere"))
+    with pytest.raises(FileError, match=r"movielens-1m is not in .*elsewhere"):
+        find("movielens-1m")
 
 
 def test_what_is_not_there(tmp_path: Path) -> None:
@@ -399,5 +416,5 @@ def test_what_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"holds no data set; looked for u\.data \+ u\.item .*; found nothing"):
         find(tmp_path)
     with pytest.raises(ProblemError, match="no data set is called 'nonsense'; choose from movielens-small"):
-        library.known("nonsense")
-    assert all(entry.terms and entry.citation for entry in KNOWN.values())
+        dataset_called("nonsense")
+    assert all(entry.terms and entry.citation for entry in DATASETS.values())

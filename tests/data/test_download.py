@@ -17,6 +17,8 @@ from rankfall.data import find
 from rankfall.data.download import download
 from rankfall.errors import FileError, ProblemError
 
+pytestmark = pytest.mark.stress
+
 
 def archive() -> bytes:
     """A small MovieLens zip, with noise that keeps it from packing down to nothing."""
@@ -37,7 +39,7 @@ class Publisher(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.content = archive()
         self.md5: str | None = f"MD5 (ml-1m.zip) = {hashlib.md5(self.content).hexdigest()}\n"
-        self.cut_after: list[int] = []  # for each of the next answers, after how many bytes to hang up
+        self.cut_after: list[int] = []  # for each of the next responses, after how many bytes to hang up
         self.ranges = True
         self.lengths = True
         self.refuse: int | None = None
@@ -174,7 +176,7 @@ def test_a_part_longer_than_the_file_is_begun_anew(publisher: Publisher, folder:
 def test_a_part_of_something_else_is_noticed_and_removed(publisher: Publisher, folder: Path) -> None:
     folder.mkdir()
     (folder / "ml-1m.zip.part").write_bytes(b"x" * 1000)
-    with pytest.raises(FileError, match=r"came damaged: its MD5 is \w+, the publisher says \w+; what came is removed"):
+    with pytest.raises(FileError, match=r"arrived damaged: its MD5 is \w+, the publisher says \w+; the download"):
         download("movielens-1m", publisher=publisher.address)
     assert names(folder) == []
     assert download("movielens-1m", publisher=publisher.address).read_bytes() == publisher.content
@@ -185,10 +187,10 @@ def test_without_a_published_checksum_the_zip_itself_is_checked(publisher: Publi
     good = publisher.content
     middle = len(good) // 2
     publisher.content = good[:middle] + bytes([good[middle] ^ 1]) + good[middle + 1 :]
-    with pytest.raises(FileError, match=r"came damaged: ml-1m/noise inside it does not match|Bad CRC"):
+    with pytest.raises(FileError, match=r"arrived damaged: ml-1m/noise inside it does not match|Bad CRC"):
         download("movielens-1m", publisher=publisher.address)
     publisher.content = b"<html>log in first</html>"
-    with pytest.raises(FileError, match="came damaged: File is not a zip file"):
+    with pytest.raises(FileError, match="arrived damaged: File is not a zip file"):
         download("movielens-1m", publisher=publisher.address)
     assert names(folder) == []
     publisher.content = good
@@ -205,7 +207,7 @@ def test_a_checksum_file_that_is_none(publisher: Publisher, folder: Path) -> Non
 @pytest.mark.parametrize("status", [404, 503])
 def test_a_server_that_refuses(publisher: Publisher, folder: Path, status: int) -> None:
     publisher.refuse = status
-    with pytest.raises(FileError, match=rf"ml-1m\.zip answers {status}"):
+    with pytest.raises(FileError, match=rf"ml-1m\.zip responds {status}"):
         download("movielens-1m", publisher=publisher.address)
     assert names(folder) == []
 

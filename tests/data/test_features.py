@@ -12,7 +12,9 @@ from hypothesis.extra import numpy as hnp
 from rankfall import CatalogError, FileError, Prepared, ProblemError, prepare
 from rankfall.array_container import pack, unpack
 from rankfall.data import Ratings, find, tables
-from rankfall.data.preparation import equations
+from rankfall.data.preparation import PreparationSettings, equations
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "0.1.0"
 
 Table = list[tuple[int, int, float]]
 
@@ -226,6 +228,14 @@ def test_saved_and_loaded_bit_for_bit(tmp_path: Path, random: tuple[Ratings, Tab
         array = getattr(again, name)
         assert array.tobytes() == getattr(prepared, name).tobytes()
         assert not array.flags.writeable
+
+
+def test_a_file_of_0_1_0_opens_with_the_same_bits() -> None:
+    prepared = Prepared.load(FIXTURES / "prepared.npz")
+    assert prepared.fingerprint == "b3cec475279a1edc5c50107a"  # of settings, ids, ratings, relevance and beta
+    assert float(prepared.coverage.sum()).hex() == "0x1.c979435e50d79p+4"
+    assert float(prepared.user_coverage.sum()).hex() == "0x1.9ae2f4ebf06e2p+4"
+    assert prepared.settings == PreparationSettings(40, 25, 4.0, 5, 3, seed=7)
 
 
 def test_a_file_that_is_damaged_or_of_something_else(

@@ -13,7 +13,10 @@ from rankfall import ProblemError
 from rankfall.experiments import Plan, Preparation, Setting, Status, Study, carry_out, plan
 
 distributed = pytest.importorskip("distributed")
-pytestmark = pytest.mark.filterwarnings("default")  # what the cluster says when its workers are killed
+pytestmark = [
+    pytest.mark.stress,
+    pytest.mark.filterwarnings("default"),
+]  # what the cluster says when its workers are killed
 
 STUDY = Study(
     "on a cluster",

@@ -231,6 +231,7 @@ def test_many_runs_report_progress_and_stop_at_the_first_error() -> None:
             simulate_many(CascadeLSB(CATALOG), [user()], 300, 5, **option)
 
 
+@pytest.mark.stress
 def test_ctrl_c_is_answered_at_once() -> None:
     """It does not wait for the end, which would take days."""
     script = """

@@ -32,6 +32,7 @@ def test_features_of_many_lists_are_those_of_one(data: st.DataObject, policy: st
         assert np.array_equal(found, made.rank(k, fixed=dict(enumerate(given_rows))).features)
 
 
+@pytest.mark.stress
 def test_an_import_is_learned_once_and_by_servers_that_run(place: str, tmp_path: Path) -> None:
     log = read_click_log(clicks(tmp_path / "clicks.parquet", 2_500))
     with running(place) as server, running(place) as engine:
@@ -55,6 +56,7 @@ def test_an_import_is_learned_once_and_by_servers_that_run(place: str, tmp_path:
     assert events["scores"].explode().null_count() == 2_500 * 5
 
 
+@pytest.mark.stress
 def test_two_imports_at_a_time(place: str, tmp_path: Path) -> None:
     log = read_click_log(clicks(tmp_path / "clicks.parquet", 3_000))
     with running(place) as one, running(place) as other, ThreadPoolExecutor(2) as threads:

@@ -44,6 +44,7 @@ def test_the_state_can_be_computed_from_the_files_alone(place: str, tmp_path: Pa
         assert 40 < done.with_feedback < 60
 
 
+@pytest.mark.stress
 def test_an_export_beside_servers_is_of_one_moment(place: str, tmp_path: Path) -> None:
     enough = threading.Event()
 

@@ -158,6 +158,7 @@ def test_each_ranks_its_own_way_on_a_state_they_share() -> None:
 
 
 @names
+@pytest.mark.stress
 def test_it_is_read_while_it_learns(name: str) -> None:
     """What is told and shown is of one moment, whatever is learned meanwhile."""
     policy, done = taught(name), threading.Event()

@@ -16,6 +16,8 @@ from postgres import Cluster
 from served import Served, make_catalog
 from waiting import PATIENCE, wait_past, wait_until
 
+pytestmark = pytest.mark.stress
+
 A_DAY = 86_400
 
 

@@ -438,6 +438,7 @@ def test_a_batch_that_is_tried_again_decides_nothing_twice(engine: Quiet, monkey
 # The catalog, models and users
 
 
+@pytest.mark.stress
 def test_answers_and_forgetting_do_not_wait_for_each_other(
     postgres: Cluster, postgres_url: str, clock: FakeClock
 ) -> None:

@@ -16,6 +16,8 @@ from waiting import PATIENCE
 
 import rankfall
 
+pytestmark = pytest.mark.stress
+
 PAGE = Path(rankfall.__file__).parent / "service" / "page"
 MARKUP = "<img src=x onerror=\"document.title='broken'\">"
 OPTIONS = (

@@ -159,6 +159,7 @@ def test_rights(guarded: Served) -> None:
     assert status(ALL, "GET", "/metrics") == 200
 
 
+@pytest.mark.stress
 def test_keys_bodies_and_users_are_never_logged(guarded: Served) -> None:
     ask_as(guarded, SHOP, "POST", RANK, json={"user": "user-of-the-log"})
     ask_as(guarded, WRONG, "POST", RANK, json={"user": "user-of-the-log"})

@@ -2,6 +2,8 @@ import psycopg
 import pytest
 from postgres import Cluster
 
+pytestmark = pytest.mark.stress
+
 
 def test_a_database_is_fresh_for_every_test(postgres: Cluster, postgres_url: str) -> None:
     other = postgres.fresh()

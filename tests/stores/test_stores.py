@@ -217,6 +217,7 @@ def test_a_user_is_forgotten(store: Store) -> None:
 
 
 @pytest.mark.parametrize("first", ["answer", "forget"])
+@pytest.mark.stress
 def test_a_user_is_forgotten_whole_while_another_server_answers(
     place: str, store: Store, first: str, request: pytest.FixtureRequest
 ) -> None:
@@ -295,6 +296,7 @@ def test_a_store_opened_again_has_everything(place: str, store: Store) -> None:
     assert [entry.at for entry in store.tail(START, 10)] == [0.5, 0.6]
 
 
+@pytest.mark.stress
 def test_many_writers_and_readers_agree_on_one_order(place: str, store: Store) -> None:
     """Readers that tail while others write: nothing lost, nothing twice, the same order for all."""
     writers, each = 4, 15
@@ -349,6 +351,7 @@ def test_many_writers_and_readers_agree_on_one_order(place: str, store: Store) -
         assert bodies == [text for i in range(each) for text in (f"{i}", f"{i} again")]
 
 
+@pytest.mark.stress
 def test_a_slow_transaction_is_waited_for(postgres_url: str) -> None:
     """PostgreSQL commits out of order: what could still come to stand before is not passed by."""
     store, slow, other = (open_store(postgres_url) for _ in range(3))
@@ -485,6 +488,7 @@ def test_a_database_that_is_no_store_stays_as_it_is(postgres_url: str) -> None:
     open_store(postgres_url, make=False).close()
 
 
+@pytest.mark.stress
 def test_a_locked_file_is_a_store_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = ("PRAGMA busy_timeout = 50", "PRAGMA journal_mode = WAL")
     monkeypatch.setattr(sys.modules["rankfall.stores.sqlite"], "_SETTINGS", settings)
@@ -519,6 +523,7 @@ def test_postgresql_without_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
         open_store(f"postgresql://me:{SECRET}@127.0.0.1:1/db")
 
 
+@pytest.mark.stress
 def test_the_writer_waits_for_others_who_are_alone(place: str, store: Store, request: pytest.FixtureRequest) -> None:
     other = open_store(place)
     order: list[str] = []

@@ -190,7 +190,7 @@ def check(served: Served, shown: Sequence[Shown]) -> dict[str, Any]:
 
 
 def check_event(event: dict[str, Any], one: Shown) -> None:
-    assert event["answer"] == json.loads(one.answer)
+    assert event["response"] == json.loads(one.answer)
     if not one.said:
         assert event["feedback"] is None
         return

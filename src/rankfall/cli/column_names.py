@@ -36,11 +36,17 @@ def column_option(allowed: Sequence[str], help: str) -> Callable[[C], C]:  # noq
 
 def click_log_options(command: C) -> C:
     """The options of every command that reads a click log: ``--column`` and ``--log-model``."""
-    command = click.option(
-        "--log-model",
-        metavar="NAME",
-        help="For an export of several models: read only the lists of this one.  [default: all]",
-    )(command)
+    return click_log_columns(
+        click.option(
+            "--log-model",
+            metavar="NAME",
+            help="For an export of several models: read only the lists of this one.  [default: all]",
+        )(command)
+    )
+
+
+def click_log_columns(command: C) -> C:
+    """The option ``--column`` for a click log."""
     allowed = ("list", "position", "item", "click", "user", "segment", "time", "propensity")
     words = f"Which column holds what, such as item=product_id ({', '.join(allowed)}). May be repeated."
     return column_option(allowed, words)(command)

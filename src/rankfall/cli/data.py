@@ -10,7 +10,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from rich.table import Table
 
 from rankfall.cli.column_names import column_option
-from rankfall.data import KNOWN, Known, Ratings, find, known, tables
+from rankfall.data import DATASETS, DataSet, Ratings, dataset_called, find, tables
 from rankfall.data.download import download
 from rankfall.data.preparation import prepare
 from rankfall.errors import FileError
@@ -29,7 +29,7 @@ def list_() -> None:
     table = Table()
     for heading in ("name", "size", "here"):
         table.add_column(heading, overflow="fold")
-    for entry in KNOWN.values():
+    for entry in DATASETS.values():
         table.add_row(entry.name, entry.size, _where(entry))
     console = Console()
     console.print(table)
@@ -44,8 +44,8 @@ def info(name: str) -> None:
     NAME is the name of a data set or a path. Users, items and ratings are counted if the files are on this machine.
     """
     console = Console(soft_wrap=True, highlight=False, markup=False)
-    if name in KNOWN:
-        entry = known(name)
+    if name in DATASETS:
+        entry = dataset_called(name)
         console.print(f"{entry.name}: {entry.size}")
         console.print(f"Here: {_where(entry)}")
         console.print(f"Terms: {entry.terms}")
@@ -66,7 +66,7 @@ def get(name: str) -> None:
 
     NAME is one of rankfall data list. A download that was interrupted continues where it stopped.
     """
-    entry = known(name)
+    entry = dataset_called(name)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
         task = bar.add_task(name, total=None, visible=False)
@@ -148,7 +148,7 @@ def _ratings(name_or_path: str, items_table: Path | None, columns: tuple[tuple[s
     return find(name_or_path)
 
 
-def _where(entry: Known) -> str:
+def _where(entry: DataSet) -> str:
     path = entry.path()
     if path is not None:
         return "part of rankfall" if entry.origin == "embedded" else str(path)

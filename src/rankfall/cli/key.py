@@ -8,7 +8,7 @@ import secrets
 
 import click
 
-from rankfall.service.http.keys import RIGHTS
+from rankfall.service.http.api_keys import RIGHTS
 
 
 @click.command(name="key")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
+from rankfall.cli.column_names import click_log_columns
 from rankfall.cli.option_types import ForgettingType
 from rankfall.cli.progress import progress_bar
 from rankfall.policies import SERVED
@@ -22,12 +23,23 @@ if TYPE_CHECKING:
 
 
 @click.command(name="replay")
-@click.argument("folder", metavar="LOGDIR", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("path", metavar="LOG", type=click.Path(path_type=Path))
 @click.option(
     "--policy", required=True, type=click.Choice(list(SERVED)), metavar="NAME", help="The policy that learns."
 )
 @click.option("--gamma", type=click.FloatRange(0), default=1.0, show_default=True, help="How much the policy explores.")
-@click.option("--model", help="Model whose lists are replayed.  [default: the only one in the log]")
+@click.option(
+    "--log-model",
+    "--model",
+    metavar="NAME",
+    help="For an export of several models: the one whose lists are replayed.  [default: the only one]",
+)
+@click.option(
+    "--catalog",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="For a click log that is not an export: Parquet file of the items, written by Catalog.write_parquet.",
+)
+@click_log_columns
 @click.option(
     "--scope",
     type=click.Choice(["global", "segment", "user"]),
@@ -46,10 +58,12 @@ if TYPE_CHECKING:
 @click.option("--every-list", is_flag=True, help="Also learn from lists that the service did not learn from.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the result to this file, as JSON.")
 def command(
-    folder: Path,
+    path: Path,
     policy: str,
     gamma: float,
-    model: str | None,
+    log_model: str | None,
+    catalog: Path | None,
+    columns: tuple[tuple[str, str], ...],
     scope: Scope | None,
     forgetting: Discount | Window | None,
     feedback: Feedback | None,
@@ -58,16 +72,17 @@ def command(
 ) -> None:
     """Let another policy learn from a log.
 
-    LOGDIR is a folder that rankfall export wrote. Prints what the policy learned, how often it would have shown the
-    same list, and, if some lists were drawn at random, an estimate of the click rate it would have had.
+    LOG is a folder that rankfall export wrote, or, with --catalog, any click log (see rankfall import). Prints what the
+    policy learned, how often it would have shown the same list, and, if some lists were drawn at random, an estimate of
+    the click rate it would have had.
     """
     from rich.console import Console
 
     from rankfall.files import replacing
-    from rankfall.history.exported import Log
     from rankfall.history.replay import replay
+    from rankfall.history.replayable import open_log
 
-    log = Log(folder, model)
+    log = open_log(path, model=log_model, catalog=catalog, columns=dict(columns))
     with progress_bar("replaying", log.height) as step:
         result = replay(
             log,
@@ -128,6 +143,8 @@ def _say(console: Console, result: Replay) -> None:
     console.print(table)
     if result.why is not None:
         console.print(result.why[0].upper() + result.why[1:] + ".", highlight=False)
+    for note in result.notes:
+        console.print(f"Note: {note}", highlight=False)
 
 
 def _interval(value: float, low: float, high: float) -> str:

@@ -116,8 +116,8 @@ def command(
     try:
         import uvicorn
 
+        from rankfall.service.http.api_keys import Keys
         from rankfall.service.http.app import Config
-        from rankfall.service.http.keys import Keys
         from rankfall.service.setup import prepare
     except ImportError as problem:
         raise RankfallError(

@@ -1,20 +1,22 @@
-"""Where catalogs and users come from: made up, or rated by people."""
+"""Where catalogs and users come from: generated, or from people's ratings."""
 
+from rankfall.data.data_folder import data_folder
+from rankfall.data.datasets import DATASETS, DataSet, dataset_called
+from rankfall.data.finding import find
 from rankfall.data.generated import Generated, generate, on_sphere
-from rankfall.data.library import KNOWN, Known, find, home, known
+from rankfall.data.own_tables import tables
 from rankfall.data.ratings import Counts, Ratings
-from rankfall.data.tables import tables
 
 __all__ = [
-    "KNOWN",
+    "DATASETS",
     "Counts",
+    "DataSet",
     "Generated",
-    "Known",
     "Ratings",
+    "data_folder",
+    "dataset_called",
     "find",
     "generate",
-    "home",
-    "known",
     "on_sphere",
     "tables",
 ]

@@ -1,4 +1,4 @@
-"""Data sets fetched from their publishers: continued where it stopped, checked, and there whole or not at all."""
+"""Downloads of data sets from their publishers: resumed, checked, and in the end whole or not there at all."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
-from rankfall.data import library
+from rankfall.data.data_folder import data_folder
+from rankfall.data.datasets import dataset_called
 from rankfall.errors import FileError, ProblemError
 
 PUBLISHER = "https://files.grouplens.org/datasets/movielens"
 
 Progress: TypeAlias = Callable[[int, int | None], None]
-"""Called with the bytes that are there and the bytes there will be, if the server says."""
+"""Called with the bytes received so far and, if the server says, the bytes in all."""
 
 _BLOCK = 1 << 18
 _SECONDS = 30.0
@@ -29,21 +30,21 @@ _TRIES = 5
 
 
 def download(name: str, *, publisher: str = PUBLISHER, progress: Progress | None = None) -> Path:
-    """Fetch the data set of this name into the data folder, unless it is there, and say where it is.
+    """Download the data set of this name into the data folder, unless it is there; gives its path.
 
     >>> download("yahoo-r2")
     Traceback (most recent call last):
     rankfall.errors.ProblemError: yahoo-r2 cannot be downloaded. Its publisher gives it on request only: ...
     """
-    known = library.known(name)
-    if known.origin == "embedded":
+    dataset = dataset_called(name)
+    if dataset.origin == "embedded":
         raise ProblemError(f"{name} is part of rankfall; there is nothing to download")
-    if known.origin == "request":
-        raise ProblemError(f"{name} cannot be downloaded. {library.how_to_ask(known)}")
-    there = known.path()
+    if dataset.origin == "request":
+        raise ProblemError(f"{name} cannot be downloaded. {dataset.how_to_request()}")
+    there = dataset.path()
     if there is not None:
         return there
-    target = library.home() / f"{known.stem}.zip"
+    target = data_folder() / f"{dataset.stem}.zip"
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
@@ -53,11 +54,11 @@ def download(name: str, *, publisher: str = PUBLISHER, progress: Progress | None
 
 
 def fetch(address: str, target: Path, progress: Progress) -> None:
-    """Fetch a zip.
+    """Download a zip.
 
-    What has come so far is in ``target.part``. If the connection is lost it stays, and the next call continues it; if
-    the whole of it is not what the publisher says (the MD5 beside the zip, or where there is none, the checksums inside
-    the zip), it is removed. Only what passed is renamed to ``target``.
+    What has been received so far is in ``target.part``. If the connection is lost, it stays there and the next call
+    resumes it. If the whole file is not what the publisher says (the MD5 beside the zip or, where there is none, the
+    checksums inside the zip), it is removed. Only a file that passed is renamed to ``target``.
     """
     part = target.with_name(f"{target.name}.part")
     md5 = _published_md5(address, target)
@@ -65,14 +66,14 @@ def fetch(address: str, target: Path, progress: Progress) -> None:
         before = _size(part)
         if _receive(address, part, target, progress):
             break
-        if _size(part) <= before:  # nothing came; trying again at once would not help
+        if _size(part) <= before:  # nothing was received; trying again at once would not help
             raise _lost(address, part)
     else:
         raise _lost(address, part)
     wrong = _wrong(part, md5)
     if wrong:
         part.unlink()
-        raise FileError(f"{address} came damaged: {wrong}; what came is removed, try again")
+        raise FileError(f"{address} arrived damaged: {wrong}; the download was removed, try again")
     try:
         with part.open("rb+") as file:
             os.fsync(file.fileno())
@@ -82,41 +83,41 @@ def fetch(address: str, target: Path, progress: Progress) -> None:
 
 
 def _receive(address: str, part: Path, target: Path, progress: Progress) -> bool:
-    """Append to ``part`` what is missing; whether that was all of it."""
+    """Append to ``part`` what is missing; whether the file is complete now."""
     have = _size(part)
     try:
-        answer = _open(address, {"Range": f"bytes={have}-"} if have else {}, target)
+        response = _open(address, {"Range": f"bytes={have}-"} if have else {}, target)
     except urllib.error.HTTPError as refused:
         refused.close()
-        if refused.code == 416:  # nothing after what we have: it is all there, or it is of something else
+        if refused.code == 416:  # nothing follows what we have: it is complete, or part of another file
             if refused.headers.get("Content-Range") == f"bytes */{have}":
                 return True
             part.unlink(missing_ok=True)
             return _receive(address, part, target, progress)
-        raise FileError(f"{address} answers {refused.code} {refused.reason}; expected the file") from refused
-    with answer:
-        if answer.status != 206:  # the server does not continue files, and sends all of it
+        raise FileError(f"{address} responds {refused.code} {refused.reason}; expected the file") from refused
+    with response:
+        if response.status != 206:  # the server cannot resume, and sends the whole file
             have = 0
-        elif not (answer.headers.get("Content-Range") or "").startswith(f"bytes {have}-"):
-            raise FileError(f"{address} sends {answer.headers.get('Content-Range')!r}; expected bytes from {have} on")
-        length = answer.headers.get("Content-Length")
+        elif not (response.headers.get("Content-Range") or "").startswith(f"bytes {have}-"):
+            raise FileError(f"{address} sends {response.headers.get('Content-Range')!r}; expected bytes from {have} on")
+        length = response.headers.get("Content-Length")
         total = None if length is None else have + int(length)
         if total is not None and total - have > shutil.disk_usage(part.parent).free:
             raise FileError(f"{part.parent} has no room for {total - have:,} more bytes of {address}")
         try:
             with part.open("ab" if have else "wb") as file:
-                have = _copy(answer, file, have, total, progress)
+                have = _copy(response, file, have, total, progress)
         except OSError as problem:
-            raise FileError(f"cannot write {part}: {problem.strerror}; what came is kept for the next try") from problem
+            raise FileError(f"cannot write {part}: {problem.strerror}; what was received is kept") from problem
     return total is None or have >= total
 
 
-def _copy(answer: Any, file: BinaryIO, have: int, total: int | None, progress: Progress) -> int:
-    """Copy until the end, or until the connection is lost; how many bytes are there then."""
+def _copy(response: Any, file: BinaryIO, have: int, total: int | None, progress: Progress) -> int:
+    """Copy until the end, or until the connection is lost; gives how many bytes are there then."""
     progress(have, total)
     while True:
         try:
-            block = answer.read(_BLOCK)
+            block = response.read(_BLOCK)
         except (OSError, http.client.HTTPException):
             return have if total is not None else -1
         if not block:
@@ -129,13 +130,13 @@ def _copy(answer: Any, file: BinaryIO, have: int, total: int | None, progress: P
 def _published_md5(address: str, target: Path) -> str | None:
     """The MD5 in the file beside the zip, or None where the publisher has none."""
     try:
-        with _open(f"{address}.md5", {}, target) as answer:
-            text = answer.read(4096).decode("ascii", "replace")
+        with _open(f"{address}.md5", {}, target) as response:
+            text = response.read(4096).decode("ascii", "replace")
     except urllib.error.HTTPError as refused:
         refused.close()
         if refused.code == 404:
             return None
-        raise FileError(f"{address}.md5 answers {refused.code} {refused.reason}; expected a checksum") from refused
+        raise FileError(f"{address}.md5 responds {refused.code} {refused.reason}; expected a checksum") from refused
     except (OSError, http.client.HTTPException) as problem:
         raise FileError(f"lost the connection to {address}.md5: {problem}") from problem
     found = re.search(r"\b[0-9a-fA-F]{32}\b", text)

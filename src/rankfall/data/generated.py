@@ -1,4 +1,4 @@
-"""A catalog and users made up, with the shape of real ones: few topics an item, popular topics, unit features."""
+"""Generated catalogs and users, shaped like real ones: few topics for each item, popular topics, unit features."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def generate(
     seed: int = 0,
     appeal: float = 0.25,
 ) -> Generated:
-    """Make up a catalog and users.
+    """Generate a catalog and users.
 
-    Items cover one to three topics, more often the popular ones, each with probability up to 0.6; features are
-    unit vectors that lean to the positive, as those of popular items do. A user's theta sums to 1 and favours a few
-    topics; beta has length ``appeal``.
+    Items cover one to three topics, popular ones more often, each with a coverage of up to 0.6. Features are unit
+    vectors that lean to the positive, as those of popular items do. A user's theta sums to 1 and favours a few topics;
+    beta has length ``appeal``.
 
     >>> generate(items=50, topics=4, features=2, seed=1).catalog
     Catalog(50 items, 4 topics, 2 features)
@@ -43,7 +43,7 @@ def generate(
     users = whole("users", users, ProblemError, low=1)
     appeal = number("appeal", appeal, ProblemError, low=0.0, high=1.0)
     if not topics + features:
-        raise ProblemError("topics and features are both 0; items need something to be known by")
+        raise ProblemError("topics and features are both 0; items need at least one of them")
     rng = np.random.default_rng(np.random.SeedSequence(whole("seed", seed, ProblemError, low=0)))
     coverage = np.zeros((items, topics))
     if topics:
@@ -61,7 +61,7 @@ def generate(
 
 
 def on_sphere(items: int = 1000, features: int = 5, seed: int = 0, appeal: float = 1.0) -> Generated:
-    """Make up items and one user whose attraction ``z . beta`` is linear as it stands, from 0 to ``appeal``.
+    """Generate items and one user whose attraction ``z . beta`` is linear without clipping, from 0 to ``appeal``.
 
     The synthetic experiments of Li, Lattimore, Szepesvari (Online Learning to Rank with Features, ICML 2019), after the
     authors' public code: the features of an item, and the user's beta, are a random point of the unit sphere in all

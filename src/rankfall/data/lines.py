@@ -1,4 +1,4 @@
-"""Text read line by line, so that an error can name the line: small files, and what is wrong in large ones."""
+"""Text read line by line, so that an error can name the line: for small files, and to find the error in large ones."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _LONGEST_SHOWN = 120
 
 
 def rows(path: Path, separator: str, *, quoted: bool = False) -> Iterator[tuple[int, list[str]]]:
-    """Line numbers, from 1, and fields of each line.
+    """Number, from 1, and fields of each line.
 
-    Text is UTF-8, or else Latin-1, which older data sets use. With ``quoted``, fields may stand in double quotes.
+    Text is UTF-8, or else Latin-1, which older data sets use. With ``quoted``, fields may be in double quotes.
     """
     try:
         with path.open(encoding=_encoding(path), newline="" if quoted else None) as file:
@@ -50,7 +50,7 @@ def header(path: Path, separator: str) -> list[str]:
 
 
 def _encoding(path: Path) -> str:
-    """UTF-8 if all of the file is, Latin-1 otherwise; looked at in pieces, so that size does not matter."""
+    """UTF-8 if the whole file is, Latin-1 otherwise; read in pieces, so that size does not matter."""
     try:
         with path.open(encoding="utf-8") as file:
             while file.read(1 << 20):

@@ -1,4 +1,4 @@
-"""MovieLens, in each of the layouts GroupLens has published it in.
+"""MovieLens, in each of the layouts that GroupLens has published it in.
 
 An item's topics are its genres; a movie without any has the one topic ``unknown``, which the paper counts as a genre.
 """
@@ -34,26 +34,26 @@ _FIELDS = ("user", "item", "rating", "time")
 _Movie: TypeAlias = tuple[int, str, list[str]]
 
 
-def tabbed(folder: Path, name: str) -> Ratings:
+def read_tabs(folder: Path, name: str) -> Ratings:
     """100K: ``u.data`` with tabs, ``u.item`` with ``|`` and a flag for each of 19 genres."""
     source = Text((folder / "u.data",), _FIELDS, "\t", low=_LOWEST, high=_HIGHEST)
-    return _ratings(name, source, folder / "u.item", _flagged)
+    return _ratings(name, source, folder / "u.item", _movies_with_flags)
 
 
-def colons(folder: Path, name: str) -> Ratings:
+def read_colons(folder: Path, name: str) -> Ratings:
     """1M and 10M: ``ratings.dat`` and ``movies.dat`` with ``::``."""
     source = Text((folder / "ratings.dat",), _FIELDS, "::", low=_LOWEST, high=_HIGHEST)
-    return _ratings(name, source, folder / "movies.dat", _listed_with_colons)
+    return _ratings(name, source, folder / "movies.dat", _movies_with_colons)
 
 
-def commas(folder: Path, name: str) -> Ratings:
-    """20M, 25M, 32M, latest and latest-small: ``ratings.csv`` and ``movies.csv`` with a line of names."""
+def read_commas(folder: Path, name: str) -> Ratings:
+    """20M, 25M, 32M, latest and latest-small: ``ratings.csv`` and ``movies.csv`` with a first line of column names."""
     path = folder / "ratings.csv"
     there = lines.header(path, ",")
     if there != ["userId", "movieId", "rating", "timestamp"]:
         raise lines.bad_line(path, 1, ",".join(there), "userId,movieId,rating,timestamp")
     source = Text((path,), _FIELDS, ",", titled=True, quoted=True, low=_LOWEST, high=_HIGHEST)
-    return _ratings(name, source, folder / "movies.csv", _listed_with_commas)
+    return _ratings(name, source, folder / "movies.csv", _movies_with_commas)
 
 
 def _ratings(name: str, source: Text, path: Path, read: Callable[[Path], Iterator[_Movie]]) -> Ratings:
@@ -64,7 +64,7 @@ def _ratings(name: str, source: Text, path: Path, read: Callable[[Path], Iterato
     return Ratings(name, source, item_table(str(path), ids, titles, genres), TERMS, CITATION)
 
 
-def _flagged(path: Path) -> Iterator[_Movie]:
+def _movies_with_flags(path: Path) -> Iterator[_Movie]:
     for number, fields in lines.rows(path, "|"):
         flags = fields[5:]
         if len(flags) != len(_FLAGS) or not fields[0].isdecimal() or not {*flags} <= {"0", "1"}:
@@ -75,14 +75,14 @@ def _flagged(path: Path) -> Iterator[_Movie]:
         yield int(fields[0]), fields[1], genres or [UNKNOWN]
 
 
-def _listed_with_colons(path: Path) -> Iterator[_Movie]:
+def _movies_with_colons(path: Path) -> Iterator[_Movie]:
     for number, fields in lines.rows(path, "::"):
         if len(fields) < 3 or not fields[0].isdecimal():
             raise lines.bad_line(path, number, "::".join(fields), "id::title::genre|genre")
         yield int(fields[0]), "::".join(fields[1:-1]), _genres(fields[-1])
 
 
-def _listed_with_commas(path: Path) -> Iterator[_Movie]:
+def _movies_with_commas(path: Path) -> Iterator[_Movie]:
     expected = "movieId,title,genres"
     for number, fields in lines.rows(path, ",", quoted=True):
         if len(fields) != 3 or not (fields[0].isdecimal() or number == 1):

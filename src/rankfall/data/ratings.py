@@ -1,4 +1,4 @@
-"""Who rated what, and what it was: the one form all data sets take."""
+"""Ratings and the items they are of: the one form that all data sets take."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """A data set: ratings that are streamed from where they lie, and the items.
+    """A data set: its items, and its ratings, which are streamed from their files.
 
-    Keep it for as long as you use a frame of :meth:`scan`: ratings from a zip lie in a temporary folder that goes
-    when their ``Ratings`` goes.
+    Keep it for as long as you use a frame of :meth:`scan`: ratings from a zip are unpacked to a temporary folder, which
+    is removed together with their ``Ratings``.
 
     Attributes
     ----------
@@ -67,22 +67,22 @@ class Ratings:
 
     def scan(self) -> pl.LazyFrame:
         """Columns ``user``, ``item`` and ``rating``, to be collected with the streaming engine."""
-        return self.source.scan().drop("sound")
+        return self.source.scan().drop("valid")
 
     def counts(self) -> Counts:
         """Count users, checking every line on the way, and then items."""
-        users = self._occurrences("user", pl.col("sound").all())
-        if not users["sound"].all():
-            self.source.complain(None)
+        users = self._occurrences("user", pl.col("valid").all())
+        if not users["valid"].all():
+            self.source.raise_first_error(None)
         if not users.height:
             raise FileError(f"{self.name} holds no ratings")
-        return Counts(users.drop("sound"), self._occurrences("item"))
+        return Counts(users.drop("valid"), self._occurrences("item"))
 
     def _occurrences(self, column: str, *checks: pl.Expr) -> pl.DataFrame:
-        """How often each value occurs, and what the checks say of its lines.
+        """How often each value occurs, and the results of the checks on its lines.
 
-        A column and a file at a time. One pass for both columns holds back lines for the slower of the two, and where
-        values are scattered, counting holds more the longer it goes on; so memory would grow with the ratings.
+        One column and one file at a time, so that memory does not grow with the ratings: a single pass for both columns
+        would keep lines for the slower of the two, and counts of scattered values would grow with every file.
         """
         number = pl.len().cast(pl.Int64).alias("ratings")
         counted = [self._collect(part.scan().group_by(column).agg(number, *checks)) for part in self.source.parts()]
@@ -100,13 +100,13 @@ class Ratings:
         try:
             return query.collect(engine="streaming")
         except (OSError, pl.exceptions.PolarsError) as problem:
-            self.source.complain(problem)
+            self.source.raise_first_error(problem)
 
 
 def item_table(
     name: str, ids: Sequence[int | str], titles: Sequence[str], topics: Iterable[Iterable[str]]
 ) -> pl.DataFrame:
-    """The ``items`` of a :class:`Ratings`; ids must be unique, topics of one item are told once."""
+    """The ``items`` of a :class:`Ratings`; ids must be unique, repeated topics of one item count once."""
     most = Counter(ids).most_common(1)
     if most and most[0][1] > 1:
         raise CatalogError(f"{name}: item {most[0][0]!r} is listed {most[0][1]} times; each item once")

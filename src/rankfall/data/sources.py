@@ -1,4 +1,4 @@
-"""Where ratings are read from: text files of any size, or Parquet. Streamed; nothing is held in memory whole."""
+"""The files that ratings are read from: text of any size, or Parquet. They are streamed, never held in memory whole."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ class Source(Protocol):
     """Ratings that can be read again and again."""
 
     def scan(self) -> pl.LazyFrame:
-        """Columns ``user``, ``item``, ``rating`` and ``sound``: whether the line says what it should."""
+        """Columns ``user``, ``item``, ``rating`` and ``valid``: whether the line is as it should be."""
         ...
 
     def parts(self) -> Sequence[Source]:
         """The same ratings, a file at a time."""
         ...
 
-    def complain(self, problem: Exception | None) -> NoReturn:
-        """Raise :class:`FileError` about the first line that is not sound."""
+    def raise_first_error(self, problem: Exception | None) -> NoReturn:
+        """Raise :class:`FileError` about the first line that is not valid; ``problem`` is what reading it raised."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Text:
-    """Ratings in text files, one a line.
+    """Ratings in text files, one on each line.
 
     Attributes
     ----------
     files : read one after the other.
-    fields : what stands in a line, in order; ``user``, ``item`` and ``rating`` among them.
-    separator : what stands between fields, one character or one doubled (``::``).
+    fields : what a line holds, in order; ``user``, ``item`` and ``rating`` among them.
+    separator : what is between fields, one character or one doubled (``::``).
     titled : whether the first line of each file names the fields.
-    quoted : whether fields may stand in double quotes.
-    strict : whether every field must be there, and no more; otherwise only the three that are used.
+    quoted : whether fields may be in double quotes.
+    strict : whether a line must have exactly these fields; otherwise the three that are used suffice.
     low, high : the range of ratings.
     user, item : whether ids are whole numbers or any text.
     """
@@ -65,7 +65,7 @@ class Text:
     item: IdType = pl.Int64
 
     def scan(self) -> pl.LazyFrame:
-        """Columns ``user``, ``item``, ``rating`` and ``sound``."""
+        """Columns ``user``, ``item``, ``rating`` and ``valid``."""
         kinds: dict[str, Any] = {"user": self.user, "item": self.item, "rating": pl.Float64}
         columns = list(self.fields)
         if len(self.separator) == 2:  # polars splits at each of the two; between them is an empty column
@@ -79,27 +79,27 @@ class Text:
             quote_char='"' if self.quoted else None,
             glob=False,
         )
-        sound = _sound(self.low, self.high)
+        valid = _valid(self.low, self.high)
         if self.strict:
             rest = [pl.col(name).is_not_null() for name in self.fields if name not in COLUMNS]
             gaps = [pl.col(name).is_null() for name in columns if name not in self.fields]
-            sound = pl.all_horizontal(sound, *rest, *gaps)
-        return frame.select(*COLUMNS, sound.alias("sound"))
+            valid = pl.all_horizontal(valid, *rest, *gaps)
+        return frame.select(*COLUMNS, valid.alias("valid"))
 
     def parts(self) -> list[Text]:
         """The same ratings, a file at a time."""
         return [replace(self, files=(path,)) for path in self.files]
 
-    def complain(self, problem: Exception | None) -> NoReturn:
+    def raise_first_error(self, problem: Exception | None) -> NoReturn:
         """Raise :class:`FileError` with the number and the text of the first line that is not as it should be."""
         for path in self.files:
             for number, fields in lines.rows(path, self.separator, quoted=self.quoted):
-                if not (self.titled and number == 1) and not self._fits(fields):
+                if not (self.titled and number == 1) and not self._is_valid(fields):
                     raise lines.bad_line(path, number, self.separator.join(fields), self._expected()) from None
         names = ", ".join(str(path) for path in self.files)
         raise FileError(f"cannot read {names}: {problem or 'some lines do not parse'}") from problem
 
-    def _fits(self, fields: list[str]) -> bool:
+    def _is_valid(self, fields: list[str]) -> bool:
         if len(fields) != len(self.fields) if self.strict else len(fields) < len(self.fields):
             return False
         if self.strict and not all(fields):
@@ -130,7 +130,7 @@ class Parquet:
     rating: str = "rating"
 
     def scan(self) -> pl.LazyFrame:
-        """Columns ``user``, ``item``, ``rating`` and ``sound``."""
+        """Columns ``user``, ``item``, ``rating`` and ``valid``."""
         with reading_parquet(self.path):
             frame = pl.scan_parquet(self.path, glob=False)
             schema = frame.collect_schema()
@@ -142,16 +142,16 @@ class Parquet:
         return frame.select(
             *[pl.col(named[name]).cast(kind).alias(name) for name, kind in kinds.items()],
             pl.col(self.rating).cast(pl.Float64).alias("rating"),
-        ).with_columns(_sound(-math.inf, math.inf).alias("sound"))
+        ).with_columns(_valid(-math.inf, math.inf).alias("valid"))
 
     def parts(self) -> list[Parquet]:
         """Itself: it is one file."""
         return [self]
 
-    def complain(self, problem: Exception | None) -> NoReturn:
+    def raise_first_error(self, problem: Exception | None) -> NoReturn:
         """Raise :class:`FileError` with the number and the content of the first row that is not as it should be."""
         try:
-            bad = self.scan().with_row_index("row", offset=1).filter(~pl.col("sound")).head(1).collect()
+            bad = self.scan().with_row_index("row", offset=1).filter(~pl.col("valid")).head(1).collect()
         except pl.exceptions.PolarsError as again:
             raise FileError(f"cannot read {self.path}: {again}") from problem
         if not bad.height:
@@ -179,7 +179,7 @@ def check_columns(path: Path, there: list[str], wanted: list[str]) -> None:
         raise FileError(f"{path} has no column {missing[0]!r}; it has {there}")
 
 
-def _sound(low: float, high: float) -> pl.Expr:
+def _valid(low: float, high: float) -> pl.Expr:
     rating = pl.col("rating")
     right = pl.all_horizontal(
         pl.col("user").is_not_null(), pl.col("item").is_not_null(), rating.is_finite(), rating.is_between(low, high)

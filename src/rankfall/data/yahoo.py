@@ -21,14 +21,14 @@ CITATION = (
 RATINGS = re.compile(r"(train|test)[-_](\d+)\.txt")
 
 
-def songs(folder: Path, name: str) -> Ratings:
-    """R2 as unpacked: ``train_0.txt`` ... and ``test_0.txt`` ... (or ``train-1.txt`` ...), all that are there.
+def read_r2(folder: Path, name: str) -> Ratings:
+    """R2 as unpacked: all of ``train_0.txt`` ... and ``test_0.txt`` ... (or ``train-1.txt`` ...) that are there.
 
-    A song's one topic is its genre at the top of the hierarchy: from the genre in ``song-attributes.txt``, parents are
+    A song has one topic, its genre at the top of the hierarchy: from the genre in ``song-attributes.txt``, parents are
     followed in ``genre-hierarchy.txt`` up to level 1 (or a root above it, if a song names that itself). The genre
     called "Unknown", given to songs without one, is at level 1 and a topic like others: the paper counts it among the
-    20. Songs have no titles and are called by their number. The publisher gives the data in two parts; with only one
-    of them, you get the users in it.
+    20. Songs have no titles and are called by their number. The publisher gives the data in two parts; one of them
+    alone gives the users in that part.
     """
     found = sorted((m[1] != "train", int(m[2]), p) for p in folder.iterdir() if (m := RATINGS.fullmatch(p.name)))
     source = Text(tuple(path for *_, path in found), ("user", "item", "rating"), "\t", low=1, high=5)

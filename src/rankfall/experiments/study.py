@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rankfall.arrays import number, whole
-from rankfall.data.preparation.prepared import Settings
+from rankfall.data.preparation import PreparationSettings
 from rankfall.errors import FileError, ProblemError
 from rankfall.policies import PAPER, POLICIES
 
@@ -33,7 +33,7 @@ class Preparation:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        Settings(self.users, self.items, self.threshold, None, self.rank, self.unit_preferences, self.seed)
+        PreparationSettings(self.users, self.items, self.threshold, None, self.rank, self.unit_preferences, self.seed)
         object.__setattr__(self, "threshold", float(self.threshold))
         if not isinstance(self.perfect_coverage, bool):
             raise ProblemError(f"perfect_coverage must be true or false, got {self.perfect_coverage!r}")

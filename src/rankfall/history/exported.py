@@ -38,6 +38,7 @@ class Log:
         if len(marks) > 1:
             raise FileError(f"the files in {folder} are of different exports; export again")
         self._folder = folder
+        self.notes: tuple[str, ...] = ()
         decisions = pl.read_parquet(folder / DECISIONS)
         if "version" not in decisions.columns:  # a log of 0.1.0
             decisions = decisions.with_columns(version=pl.lit(1))

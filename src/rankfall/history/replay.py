@@ -12,7 +12,8 @@ import numpy as np
 from rankfall.catalog import Catalog
 from rankfall.errors import RankError
 from rankfall.history.estimate import OffPolicy, off_policy
-from rankfall.history.exported import Log, rows_of
+from rankfall.history.exported import rows_of
+from rankfall.history.replayable import ReplayableLog
 from rankfall.model import Forgetting
 from rankfall.policies import SERVED, Served
 from rankfall.policies.linear import Feedback
@@ -20,9 +21,10 @@ from rankfall.policies.served import State
 from rankfall.wire import ModelSettings, Scope
 
 NO_SUPPORT = (
-    "no estimate: no answered list was chosen at random, so the log says nothing about lists the logging policy would "
-    'not have shown. Set "randomize" in the settings of the model (0.1 shows one list in ten at random), over few '
-    "candidates and short lists, so that the same list comes up often enough"
+    "no estimate: no list with feedback is known to be chosen at random, so the log says nothing about lists that were "
+    'not shown. Set "randomize" in the settings of the model (0.1 shows one list in ten at random), over few '
+    "candidates and short lists, so that the same list comes up often enough; in a click log of your own, give the "
+    'probability of each list in the column "propensity"'
 )
 NO_MATCH = (
     "no estimate: of {n} lists chosen at random none is one this policy would have shown. There are too many possible "
@@ -60,10 +62,11 @@ class Replay:
     states: dict[str, State]
     estimate: OffPolicy | None
     why: str | None
+    notes: tuple[str, ...] = ()
 
     def plain(self) -> dict[str, Any]:
         """All but the states, for JSON."""
-        plain = {name: getattr(self, name) for name in ("model", "policy", "gamma", "scope", "weights", "why")}
+        plain = {name: getattr(self, name) for name in ("model", "policy", "gamma", "scope", "weights", "why", "notes")}
         estimate = None if self.estimate is None else asdict(self.estimate)
         for name in ("ips", "self_normalised"):
             interval = getattr(self.estimate, name, None)
@@ -97,7 +100,9 @@ class _Chances:
 class Walk:
     """A fresh model on its way through a log."""
 
-    def __init__(self, log: Log, make: Callable[[Catalog], Served], scope: Scope, *, every_list: bool) -> None:
+    def __init__(
+        self, log: ReplayableLog, make: Callable[[Catalog], Served], scope: Scope, *, every_list: bool
+    ) -> None:
         self._log, self._make, self.scope = log, make, scope
         self._every_list = every_list
         self._templates: dict[int, Served] = {}
@@ -186,7 +191,7 @@ def _limits(settings: ModelSettings, event: dict[str, Any], catalog: Catalog, k:
 
 
 def replay(
-    log: Log,
+    log: ReplayableLog,
     policy: str,
     gamma: float,
     scope: Scope | None = None,
@@ -236,10 +241,11 @@ def replay(
         states=walk.states,
         estimate=estimate,
         why=why,
+        notes=log.notes,
     )
 
 
-def _in_order(log: Log) -> Iterator[tuple[bool, dict[str, Any]]]:
+def _in_order(log: ReplayableLog) -> Iterator[tuple[bool, dict[str, Any]]]:
     """Lists (True) and answers (False), as the service saw them."""
     lists = log.events()
     answers = lists.filter(lists["result"].is_not_null()).sort("transaction", "seq")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
-from rankfall.wire.fields import LONGEST_TITLE, ItemId, Request, Response, Share, check_printable
+from rankfall.wire.fields import LONGEST_NAME, LONGEST_TITLE, ItemId, Query, Request, Response, Share, check_printable
 
 Title = Annotated[str, Meta(max_length=LONGEST_TITLE)]
 
@@ -47,7 +47,45 @@ class Item(Response, frozen=True, omit_defaults=True):
     title: str | None = None
 
 
-class CatalogResponse(Response, frozen=True):
+class ItemsQuery(Query, frozen=True, kw_only=True):
+    """Which page of the catalog."""
+
+    after: Annotated[str, Meta(max_length=LONGEST_NAME, description="``next`` of the page before")] | None = None
+    limit: Annotated[int, Meta(ge=1, le=1000, description="items on a page")] = 100
+
+
+class ItemsResponse(Response, frozen=True):
+    """Items in catalog order; ``next`` is where the next page begins, null on the last one."""
+
+    items: list[Item]
+    next: str | None
+
+
+class ItemWritten(Response, frozen=True):
+    """An item that was put or changed, and the version of the catalog that this made."""
+
+    id: ItemId
+    created: bool
+    version: int
+
+
+class ItemDeleted(Response, frozen=True):
+    """An item that was withdrawn, and the version of the catalog that this made."""
+
+    id: ItemId
+    version: int | None
+
+
+class BulkResponse(Response, frozen=True):
+    """How many items were put, how many of them are new, how many were withdrawn."""
+
+    put: int
+    created: int
+    deleted: int
+    version: int
+
+
+class CatalogResponse(Response, frozen=True, kw_only=True):
     """What the catalog is like; ``ids`` is ``string`` or ``integer``."""
 
     items: int

@@ -46,10 +46,13 @@ def decode(kind: type[T], body: bytes, root: str = "body") -> T:
         raise InvalidError(f"{root}: {problem}", where=root) from None
 
 
-def convert(kind: type[T], value: Any, root: str = "") -> T:
-    """The value of type ``kind`` that plain values (mappings, lists, text, numbers) say."""
+def convert(kind: type[T], value: Any, root: str = "", *, strict: bool = True) -> T:
+    """The value of type ``kind`` that plain values say: mappings, lists, text, numbers.
+
+    Unless ``strict``, text is taken for the number it shows, as in the query of an address.
+    """
     try:
-        return msgspec.convert(value, kind)
+        return msgspec.convert(value, kind, strict=strict)
     except msgspec.ValidationError as problem:
         _refuse(problem, kind, root, value)
 

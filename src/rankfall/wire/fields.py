@@ -31,6 +31,10 @@ class Request(Struct, frozen=True, forbid_unknown_fields=True):
     """What a caller sends. Unknown fields are refused: they are mistakes of spelling."""
 
 
+class Query(Struct, frozen=True, kw_only=True):
+    """What a caller adds to an address after ``?``. Unknown words are ignored."""
+
+
 class Response(Struct, frozen=True):
     """What the service sends back. Unknown fields are ignored: a newer service may send more."""
 

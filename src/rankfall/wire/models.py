@@ -1,7 +1,8 @@
-"""Models: their settings."""
+"""Models: their settings, what they have learned, and how they do."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType, field
@@ -10,7 +11,10 @@ from rankfall.wire.fields import (
     FieldError,
     ItemId,
     Mode,
+    Name,
+    Query,
     Request,
+    Response,
     Scope,
     Seen,
     Share,
@@ -111,10 +115,102 @@ class ModelChanges(Request, frozen=True, kw_only=True):
         _check_lists(self.pinned, self.blocked)
 
 
-class SnapshotRequest(Request, frozen=True):
-    """What to call a snapshot."""
+class OwnerQuery(Query, frozen=True, kw_only=True):
+    """Whose state of a model, if it has one for each user or segment."""
 
-    name: Annotated[str, Meta(max_length=200)] = ""
+    user: Name | None = None
+    segment: Name | None = None
 
     def __post_init__(self) -> None:
-        check_printable("name", self.name)
+        check_printable("user", self.user)
+        check_printable("segment", self.segment)
+
+
+class HistoryQuery(Query, frozen=True, kw_only=True):
+    """How far to look back."""
+
+    hours: Annotated[float, Meta(gt=0, le=720)] = 3.0
+
+
+class SettingsResponse(ModelSettings, frozen=True, kw_only=True, forbid_unknown_fields=False):
+    """The settings of a model."""
+
+
+class NamedSettings(SettingsResponse, frozen=True, kw_only=True):
+    """A model: its name and its settings."""
+
+    name: str
+
+
+class ModelsResponse(Response, frozen=True):
+    """The models that the caller may know of."""
+
+    models: list[NamedSettings]
+
+
+class Weight(Response, frozen=True):
+    """One number that was learned, and its standard deviation: the weight of a column, or the attraction of an item."""
+
+    name: str
+    block: Annotated[str, Meta(extra_json_schema={"enum": ["topic", "feature", "item"]})]
+    weight: float
+    sd: float
+
+
+class ModelCounts(Response, frozen=True, kw_only=True):
+    """Lists made, with feedback, with a click, without one; ``expired`` are those whose wait ran out."""
+
+    ranked: int
+    answered: int
+    clicked: int
+    no_click: int
+    expired: int
+
+
+class ArmCounts(Response, frozen=True):
+    """Lists of one arm: how many have feedback, how many a click, and the share of clicks."""
+
+    answered: int
+    clicked: int
+    rate: float | None
+
+
+class ModelResponse(Response, frozen=True, kw_only=True):
+    """What a model is and knows. ``learned`` is null where the model has many states and none was named."""
+
+    name: str
+    settings: SettingsResponse
+    version: int
+    learned: Annotated[int | None, Meta(description="lists learned from")]
+    created_at: datetime
+    weights: list[Weight]
+    counts: ModelCounts
+    arms: dict[str, ArmCounts]
+
+
+class BucketCounts(Response, frozen=True):
+    """Lists of one arm in a bucket of time: how many have feedback, how many a click."""
+
+    answered: int
+    clicked: int
+
+
+class Bucket(Response, frozen=True):
+    """What came of the lists in a stretch of time; ``covered`` is the mean number of topics that a list covered."""
+
+    start: datetime
+    arms: dict[str, BucketCounts]
+    covered: float | None
+
+
+class HistoryResponse(Response, frozen=True):
+    """How a model did over time, oldest first."""
+
+    bucket_seconds: int
+    buckets: list[Bucket]
+
+
+class VersionResponse(Response, frozen=True):
+    """The version of a model after a change."""
+
+    version: int

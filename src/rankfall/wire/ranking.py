@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, Raw
 
 from rankfall.wire.fields import (
     Arm,
@@ -101,6 +101,21 @@ class RankResponse(Response, frozen=True, kw_only=True):
         return [item.id for item in self.items]
 
 
+class RankBatchResponse(Response, frozen=True):
+    """Responses in the order of the requests; one that failed has an error in its place."""
+
+    results: Annotated[
+        list[Raw],
+        Meta(
+            extra_json_schema={
+                "items": {
+                    "anyOf": [{"$ref": f"#/components/schemas/{name}"} for name in ("RankResponse", "ErrorResponse")]
+                }
+            }
+        ),
+    ]
+
+
 class ActivateResponse(Response, frozen=True):
     """A list known to be shown."""
 
@@ -130,5 +145,5 @@ class EventResponse(Response, frozen=True, kw_only=True):
     arm: Arm
     learn: bool
     propensity: float | None
-    answer: dict[str, Any]
+    response: RankResponse
     feedback: EventFeedback | None

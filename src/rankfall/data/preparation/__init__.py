@@ -1,5 +1,7 @@
-"""What a data set says of items and users: the preprocessing of section 4.1."""
+"""From ratings to features of items and preferences of users: the preparation of section 4.1."""
 
-from rankfall.data.preparation.prepared import Prepared, Settings, prepare
+from rankfall.data.preparation.from_ratings import prepare
+from rankfall.data.preparation.prepared import Prepared
+from rankfall.data.preparation.settings import PreparationSettings
 
-__all__ = ["Prepared", "Settings", "prepare"]
+__all__ = ["PreparationSettings", "Prepared", "prepare"]

@@ -1,4 +1,4 @@
-"""A data set made ready for simulation: features for policies, preferences of test users."""
+"""A prepared data set: features of items for policies, and preferences of test users."""
 
 from __future__ import annotations
 
@@ -10,65 +10,40 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
-from rankfall.arrays import BoolArray, FloatArray, frozen, number, whole
+from rankfall.arrays import BoolArray, FloatArray, frozen, whole
 from rankfall.catalog import Catalog, Id
-from rankfall.data import Counts, Ratings
 from rankfall.data.preparation import equations
-from rankfall.errors import CatalogError, ProblemError
+from rankfall.data.preparation.settings import PreparationSettings
+from rankfall.errors import ProblemError
 from rankfall.files import load_blocks, save_blocks
 
 _FORMAT = "rankfall prepared 1"
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How a data set is prepared; see :func:`prepare`."""
-
-    users: int = 1000
-    items: int = 1000
-    threshold: float = 5.0
-    topics: int | None = None
-    rank: int = 10
-    unit_preferences: bool = False
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        whole("users", self.users, ProblemError, low=2)
-        whole("items", self.items, ProblemError, low=1)
-        number("threshold", self.threshold, ProblemError)
-        if self.topics is not None:
-            whole("topics", self.topics, ProblemError, low=1)
-        whole("rank", self.rank, ProblemError, low=1)
-        whole("seed", self.seed, ProblemError, low=0)
-        if not isinstance(self.unit_preferences, bool):
-            raise ProblemError(f"unit_preferences must be True or False, got {self.unit_preferences!r}")
-
-
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Features of items from training users, and preferences of test users. It never changes.
+    """Features of items from training users, and preferences of test users; immutable.
 
     Attributes
     ----------
     dataset : name of the data set.
     settings : how it was prepared.
     found : how many users, items and ratings the data set has.
-    item_ids, titles : of the chosen items, in the order of their ids; rows of all item arrays.
+    item_ids, titles : of the chosen items, in the order of their ids; all arrays by item have their rows in it.
     all_topics : names of all topics of the data set, those with the most chosen items first.
     membership : (items, all topics) bool, the paper's G.
     train, test : (users, items) bool, the paper's F for the training users and for the test users who are kept.
-    user_ids : of the test users who are kept, in the order of their ids; rows of ``theta`` and ``beta``.
-    left_out : how many test users are not kept, since they rated none of the items high enough.
+    user_ids : of the test users who are kept, in the order of their ids; ``theta`` and ``beta`` have their rows in it.
+    left_out : how many test users are left out, since they rated none of the items high enough.
     relevance : (items, rank) the paper's z.
     beta : (test users, rank) preferences for relevance features.
     n_topics : how many topics are in use: the first of ``all_topics``.
     """
 
     dataset: str
-    settings: Settings
+    settings: PreparationSettings
     found: dict[str, int]
     item_ids: tuple[Id, ...]
     titles: tuple[str, ...]
@@ -113,33 +88,33 @@ class Prepared:
 
     @cached_property
     def coverage(self) -> FloatArray:
-        """Topic coverage as the training users tell it, for policies: (items, topics)."""
-        return _frozen(equations.topic_coverage(self.train, self.membership[:, : self.n_topics]))
+        """(items, topics) topic coverage by the ratings of training users, for policies."""
+        return frozen(equations.topic_coverage(self.train, self.membership[:, : self.n_topics]))
 
     @cached_property
     def user_coverage(self) -> FloatArray:
-        """Topic coverage as the test users tell it, for the users themselves: (items, topics)."""
-        return _frozen(equations.topic_coverage(self.test, self.membership[:, : self.n_topics]))
+        """(items, topics) topic coverage by the ratings of test users, for the users themselves."""
+        return frozen(equations.topic_coverage(self.test, self.membership[:, : self.n_topics]))
 
     @cached_property
     def theta(self) -> FloatArray:
-        """Preferences of test users for topics: (test users, topics). A row of zeros: none of these topics."""
-        return _frozen(equations.topic_preferences(self.test, self.membership[:, : self.n_topics]))
+        """(test users, topics) preferences of test users; a row of zeros for a user who likes none of these topics."""
+        return frozen(equations.topic_preferences(self.test, self.membership[:, : self.n_topics]))
 
     @property
     def without_topics(self) -> int:
-        """How many test users are attracted by nothing in the topics in use; they are kept, with a theta of zeros."""
+        """How many test users like nothing in the topics in use; they are kept, with a theta of zeros."""
         return int((~self.theta.any(axis=1)).sum())
 
     @property
     def positive_share(self) -> float:
-        """Of all pairs of a chosen user and a chosen item, the share rated high enough."""
+        """Share of positive ratings among all pairs of a chosen user and a chosen item."""
         pairs = (len(self.train) + len(self.test) + self.left_out) * len(self.item_ids)
         return float(self.train.sum() + self.test.sum()) / pairs
 
     @cached_property
     def fingerprint(self) -> str:
-        """The same for two that were prepared the same way from the same ratings, and for no others."""
+        """Equal for two that were prepared the same way from the same ratings, and for no others."""
         header, blocks = self._parts()
         digest = hashlib.blake2b(json.dumps(header, sort_keys=True).encode(), digest_size=12)
         for name in sorted(blocks):
@@ -159,13 +134,13 @@ class Prepared:
     def with_topics(self, topics: int | None) -> Prepared:
         """The same with the ``topics`` topics that have the most items; None for all that have any.
 
-        Coverage and theta follow; relevance, beta and users stay. An item of none of them covers nothing.
+        Coverage and theta change with them; relevance, beta and users stay. An item of none of them covers nothing.
         """
         settings = replace(self.settings, topics=topics)
-        return replace(self, settings=settings, n_topics=_n_topics(self.membership, topics))
+        return replace(self, settings=settings, n_topics=topics_in_use(self.membership, topics))
 
     def describe(self) -> str:
-        """What was prepared, in words and numbers."""
+        """A summary for people, in a few lines."""
         chosen = len(self.train) + len(self.test) + self.left_out
         unit = ", of length 1" if self.settings.unit_preferences else ""
         return "\n".join(
@@ -212,125 +187,18 @@ class Prepared:
         return header, {**blocks, "relevance": self.relevance, "beta": self.beta}
 
 
-def prepare(
-    ratings: Ratings,
-    *,
-    users: int = 1000,
-    items: int = 1000,
-    threshold: float = 5.0,
-    topics: int | None = None,
-    rank: int = 10,
-    unit_preferences: bool = False,
-    seed: int = 0,
-) -> Prepared:
-    """Prepare a data set as section 4.1 does.
-
-    Parameters
-    ----------
-    ratings : from :func:`rankfall.data.find` or :func:`rankfall.data.tables`.
-    users, items : how many of the most active users and most rated items to keep, at most; between equals, the
-        smaller id. All ratings count, whatever their value.
-    threshold : a rating of at least this is positive; the paper's is 5.
-    topics : how many topics, those with the most chosen items first, by name between equals; None for all that have
-        an item.
-    rank : how many relevance features, the paper's m.
-    unit_preferences : divide each beta by its length, as the text of the paper has it.
-    seed : decides which half of the users is for training. Of an odd number, training has one more.
-
-    >>> from rankfall.data import find
-    >>> prepare(find("movielens-small"), items=200, topics=10)
-    Prepared('movielens-small', 200 items, 10 topics, 10 features, 300 test users)
-    """
-    settings = Settings(users, items, threshold, topics, rank, unit_preferences, seed)
-    counts = ratings.counts()
-    user_ids = counts.users["user"].head(users).sort()
-    item_ids = counts.items["item"].head(items).sort()
-    if len(user_ids) < 2:
-        raise ProblemError(f"{ratings.name} has one user; at least 2 are needed, one for training and one for test")
-    chosen = _chosen(ratings, item_ids)
-    names, membership = _topics(ratings, chosen)
-    n_topics = _n_topics(membership, topics)
-    n_train = len(user_ids) - len(user_ids) // 2
-    whole("rank", rank, ProblemError, low=1, high=min(n_train, len(item_ids)))
-    F = _positives(ratings, user_ids, item_ids, threshold)
-    order = np.random.default_rng(np.random.SeedSequence(seed)).permutation(len(user_ids))
-    train_rows, test_rows = np.sort(order[:n_train]), np.sort(order[n_train:])
-    kept = test_rows[F[test_rows].any(axis=1)]
-    train, test = F[train_rows], F[kept]
-    for name, half in (("training", train), ("test", test)):
-        if not half.any():
-            raise ProblemError(
-                f"no {name} user of {ratings.name} rated any of the {len(item_ids)} items {threshold:g} or more; "
-                "lower the threshold"
-            )
-    relevance = equations.relevance_features(train, rank)
-    return Prepared(
-        dataset=ratings.name,
-        settings=settings,
-        found=_found(counts),
-        item_ids=tuple(item_ids),
-        titles=tuple(chosen["title"]),
-        all_topics=names,
-        membership=membership,
-        train=train,
-        test=test,
-        user_ids=tuple(user_ids.gather(kept)),
-        left_out=len(test_rows) - len(kept),
-        relevance=relevance,
-        beta=equations.relevance_preferences(test, relevance, unit_preferences),
-        n_topics=n_topics,
-    )
-
-
-def _found(counts: Counts) -> dict[str, int]:
-    return {"users": counts.users.height, "items": counts.items.height, "ratings": counts.ratings}
-
-
-def _chosen(ratings: Ratings, item_ids: pl.Series) -> pl.DataFrame:
-    """Rows of the items table for these ids, in their order."""
-    chosen = item_ids.alias("item").to_frame().join(ratings.items, on="item", how="left", maintain_order="left")
-    missing = chosen.filter(pl.col("topics").is_null())["item"]
-    if len(missing):
-        raise CatalogError(
-            f"item {missing[0]!r} of {ratings.name} is rated and not in its items table of {ratings.items.height}; "
-            "every item that is used needs its topics"
-        )
-    return chosen
-
-
-def _topics(ratings: Ratings, chosen: pl.DataFrame) -> tuple[tuple[str, ...], BoolArray]:
-    """All topics, those with the most chosen items first, and which item is of which."""
-    pairs = chosen.select(pl.int_range(pl.len()).alias("row"), "topics").explode("topics").drop_nulls("topics")
-    counts = dict(pairs["topics"].value_counts().iter_rows())
-    names = tuple(sorted(ratings.topics, key=lambda name: (-counts.get(name, 0), name)))
-    column = {name: j for j, name in enumerate(names)}
-    membership = np.zeros((chosen.height, len(names)), dtype=bool)
-    membership[pairs["row"].to_numpy(), [column[name] for name in pairs["topics"]]] = True
-    return names, membership
-
-
-def _n_topics(membership: BoolArray, topics: int | None) -> int:
+def topics_in_use(membership: BoolArray, topics: int | None) -> int:
+    """How many topics are used when ``topics`` of them are asked for; None asks for all that have an item."""
     if topics is None:
         return int(membership.any(axis=0).sum())
     return whole("topics", topics, ProblemError, low=1, high=membership.shape[1])
-
-
-def _positives(ratings: Ratings, user_ids: pl.Series, item_ids: pl.Series, threshold: float) -> BoolArray:
-    """F, with a row for each user and a column for each item."""
-    pairs = ratings.pairs(user_ids, item_ids, threshold)
-    users = user_ids.alias("user").to_frame().with_row_index("row")
-    items = item_ids.alias("item").to_frame().with_row_index("column")
-    found = pairs.join(users, on="user").join(items, on="item")
-    F = np.zeros((len(user_ids), len(item_ids)), dtype=bool)
-    F[found["row"].to_numpy(), found["column"].to_numpy()] = True
-    return F
 
 
 def _restore(header: dict[str, Any], blocks: dict[str, NDArray[Any]]) -> Prepared:
     items, topics = len(header["item_ids"]), len(header["all_topics"])
     prepared = Prepared(
         dataset=header["dataset"],
-        settings=Settings(**header["settings"]),
+        settings=PreparationSettings(**header["settings"]),
         found=header["found"],
         item_ids=tuple(header["item_ids"]),
         titles=tuple(header["titles"]),
@@ -351,8 +219,3 @@ def _restore(header: dict[str, Any], blocks: dict[str, NDArray[Any]]) -> Prepare
 
 def _unpacked(bits: NDArray[Any], columns: int) -> BoolArray:
     return np.unpackbits(bits, axis=1, count=columns).astype(bool)
-
-
-def _frozen(array: FloatArray) -> FloatArray:
-    frozen(array)
-    return array

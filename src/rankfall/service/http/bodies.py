@@ -1,45 +1,43 @@
-"""Bodies and names in paths, checked; and how the interface's description shows them."""
+"""Request bodies read and checked, and response bodies written."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TypeVar
 
 import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
 
 from rankfall.errors import InvalidError
-from rankfall.wire import ModelName, Name, convert
-from rankfall.wire.fields import FieldError, check_printable
+from rankfall.wire import decode
 
-_described: list[Any] = []
+T = TypeVar("T", bound=msgspec.Struct)
 
-
-def check_name(where: str, name: str | None) -> None:
-    """Raise unless this is a name: 1 to 200 printable characters."""
-    if name is not None:
-        convert(Name, name, where)
-        try:
-            check_printable(where, name)
-        except FieldError as problem:
-            raise InvalidError(f"{where}: {problem}", where=where) from None
+JSON = "application/json"
+NDJSON = "application/x-ndjson"
+PARQUET = "application/vnd.apache.parquet"
 
 
-def check_model_name(name: str) -> None:
-    """Raise unless a model may have this name."""
-    convert(ModelName, name, "path.model")
+async def read_json(request: Request, kind: type[T]) -> T:
+    """What the body says, checked."""
+    body = await request.body()
+    media = media_type(request)
+    if body and media != JSON and not media.endswith("+json"):  # what a form on a foreign page could send
+        raise unsupported(f"send {JSON}, not {media or 'a body without a content type'}")
+    return decode(kind, body)
 
 
-def takes(*kinds: Any, path: tuple[str, ...] | list[str] = ()) -> dict[str, Any]:
-    """The part of an operation's description that says which bodies it takes, and which words its path has."""
-    _described.extend(kinds)
-    references = [{"$ref": f"#/components/schemas/{kind.__name__}"} for kind in kinds]
-    schema = references[0] if len(references) == 1 else {"anyOf": references}
-    body = {"required": True, "content": {"application/json": {"schema": schema}}}
-    words = [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}} for name in path
-    ]
-    return {"requestBody": body, **({"parameters": words} if words else {})}
+def media_type(request: Request) -> str:
+    """The content type of the body, without its parameters."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def schemas() -> dict[str, Any]:
-    """Descriptions of the bodies named by :func:`takes`, with everything they refer to."""
-    return msgspec.json.schema_components(_described, ref_template="#/components/schemas/{name}")[1]
+def unsupported(message: str) -> InvalidError:
+    """The error for a content type that is not taken."""
+    return InvalidError(message, code="unsupported", status=415)
+
+
+def json_response(value: msgspec.Struct, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A response of the wire."""
+    return Response(msgspec.json.encode(value), status, headers, JSON)

@@ -7,6 +7,8 @@ import logging
 import sys
 from datetime import UTC, datetime
 
+from rankfall.service.http.request_log import LOGGER
+
 _PLAIN = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
 
 
@@ -34,7 +36,7 @@ def log_as_json(*, requests: bool) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.INFO)
-    logging.getLogger("rankfall.access").setLevel(logging.DEBUG if requests else logging.INFO)
+    LOGGER.setLevel(logging.DEBUG if requests else logging.INFO)
     for name in ("uvicorn", "uvicorn.error"):
         logger = logging.getLogger(name)
         logger.handlers[:] = []

@@ -39,8 +39,8 @@ class Metrics:
 
         self._routes: dict[tuple[str, int], tuple[Any, Any]] = {}
 
-    def answer(self, route: str, status: int, seconds: float) -> None:
-        """Count a request that was answered."""
+    def count_request(self, _method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request that was served."""
         found = self._routes.get((route, status))
         if found is None:
             found = self._routes[route, status] = (

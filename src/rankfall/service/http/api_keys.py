@@ -1,4 +1,4 @@
-"""Who may do what: API keys, of which only fingerprints are kept."""
+"""API keys, of which only fingerprints are kept, and what each allows."""
 
 from __future__ import annotations
 

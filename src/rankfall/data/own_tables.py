@@ -1,4 +1,4 @@
-"""Any ratings and items you have, as CSV, TSV or Parquet."""
+"""Your own ratings and items, as CSV, TSV or Parquet."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rankfall.errors import FileError
 from rankfall.files import reading_parquet
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
-_LOOKED_AT = 1000
+_LINES_LOOKED_AT = 1000
 
 
 def tables(
@@ -30,18 +30,18 @@ def tables(
     topics: str = "topics",
     name: str | None = None,
 ) -> Ratings:
-    """A data set of two files, each CSV or TSV with a line of column names, or Parquet.
+    """A data set in two files, each CSV or TSV that begins with a line of column names, or Parquet.
 
     Parameters
     ----------
     ratings, items : the files; ``.csv``, ``.tsv`` or ``.parquet``.
     user, item, rating : columns of ``ratings``; ``item`` is a column of ``items`` too.
-    title, topics : columns of ``items``. Topics are strings with ``|`` between names or, in Parquet, lists. When no
-        title is named, ``title`` is taken if there is one; otherwise items are called by their ids.
-    name : what to call it; the name of the ratings file when not given.
+    title, topics : columns of ``items``. Topics are strings with ``|`` between names or, in Parquet, lists. If no
+        title is given, the column ``title`` is used if there is one; otherwise items are called by their ids.
+    name : what to call the data set; by default the name of the ratings file.
 
-    Ids are whole numbers or strings. In text, item ids are numbers if all of ``items`` are, and user ids if the first
-    thousand are; a later one that is not is an error that names its line.
+    Ids are whole numbers or strings. In text, item ids are numbers if all of ``items`` are, and user ids are numbers
+    if the first thousand are; a later one that is not is an error that names its line.
     """
     ratings, items = Path(ratings), Path(items)
     table = _items(items, item, title, topics)
@@ -65,7 +65,7 @@ def _text(path: Path, named: dict[str, str], item: pl.DataType) -> Text:
     columns = lines.header(path, separator)
     check_columns(path, columns, list(named))
     where = columns.index(next(column for column, name in named.items() if name == "user"))
-    start = itertools.islice(lines.rows(path, separator, quoted=True), 1, _LOOKED_AT)
+    start = itertools.islice(lines.rows(path, separator, quoted=True), 1, _LINES_LOOKED_AT)
     return Text(
         (path,),
         tuple(named.get(column, f"column {i}") for i, column in enumerate(columns)),

@@ -1,0 +1,49 @@
+"""What the routes of one process share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from starlette.requests import Request
+
+from rankfall.catalog import Catalog
+from rankfall.errors import NotFoundError
+from rankfall.service.engine import Engine
+from rankfall.service.http.limits import Limits
+from rankfall.service.http.metrics import Metrics
+from rankfall.service.model import Model
+
+
+@dataclass
+class AppState:
+    """Engine, limits and metrics of one process."""
+
+    limits: Limits
+    metrics: Metrics = field(default_factory=Metrics)
+    started: Engine | None = None
+
+    @property
+    def engine(self) -> Engine:
+        """The engine; there is one as soon as requests are taken."""
+        assert self.started is not None
+        return self.started
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog as it is now."""
+        if self.engine.catalog is None:
+            raise NotFoundError("there is no catalog yet; start with --catalog")
+        return self.engine.catalog
+
+    def model(self, name: str) -> Model:
+        """The model of this name. If there is none, no others are named: a key may be for one model only."""
+        model = self.engine.models.get(name)
+        if model is None:
+            raise NotFoundError(f"no model {name!r}; GET /v1/models lists those there are")
+        return model
+
+
+def state_of(request: Request) -> AppState:
+    """What the process that serves this request holds."""
+    state: AppState = request.app.state.rankfall
+    return state

@@ -1,0 +1,118 @@
+"""What was clicked, and what became of a list."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rankfall.errors import NotFoundError
+from rankfall.service.feedback import Fed
+from rankfall.service.http.app_state import state_of
+from rankfall.service.http.auth import grant_of
+from rankfall.service.http.bodies import json_response
+from rankfall.service.http.metrics import Metrics
+from rankfall.service.http.operations import Operations
+from rankfall.service.http.parameters import path_name
+from rankfall.service.ranking import moment
+from rankfall.wire import (
+    ActivateResponse,
+    EventFeedback,
+    EventResponse,
+    FeedbackBatchRequest,
+    FeedbackProblem,
+    FeedbackRequest,
+    FeedbackResponse,
+    RankResponse,
+    decode,
+)
+
+operations = Operations("feedback")
+
+
+@operations.add(
+    "POST",
+    "/v1/feedback",
+    "Say what was clicked",
+    takes=(FeedbackRequest, FeedbackBatchRequest),
+    gives=FeedbackResponse,
+)
+async def feedback(request: Request) -> Response:
+    """Give counts of what became of the feedback. What is accepted is stored for good, and learned once."""
+    state, grant = state_of(request), grant_of(request)
+    given = _feedback_in(await request.body())
+    state.limits.check_batch(len(given))
+    results = await state.engine.feed(given, lambda model: grant.may("feedback", model))
+    _count(state.metrics, results)
+    counts: dict[str, int] = Counter(fed.result for fed in results)
+    problems = [
+        FeedbackProblem(i, one.event_id, fed.result, fed.reason)
+        for i, (one, fed) in enumerate(zip(given, results, strict=True))
+        if fed.result != "accepted"
+    ]
+    return json_response(FeedbackResponse(**counts, problems=problems))
+
+
+class _Peek(msgspec.Struct):
+    feedback: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+def _feedback_in(body: bytes) -> Sequence[FeedbackRequest]:
+    """The feedback in a body, which has one or a batch."""
+    if b'"feedback"' in body and decode(_Peek, body).feedback is not msgspec.UNSET:  # the word may also be an id
+        return decode(FeedbackBatchRequest, body).feedback
+    return [decode(FeedbackRequest, body)]
+
+
+def _count(metrics: Metrics, results: Sequence[Fed]) -> None:
+    for fed in results:
+        metrics.feedback.labels(fed.model, fed.result).inc()
+        if fed.result == "accepted":
+            metrics.answered.labels(fed.model, fed.arm).inc()
+            if fed.clicked:
+                metrics.clicked.labels(fed.model, fed.arm).inc()
+
+
+@operations.add("POST", "/v1/events/{event_id}/activate", "A deferred list is shown now", gives=ActivateResponse)
+async def activate(request: Request) -> Response:
+    """From now on silence means something: when the wait for feedback runs out, it is learned as no click."""
+    engine, grant = state_of(request).engine, grant_of(request)
+    event_id = path_name(request, "event_id")
+    expires = await engine.do(engine.activate(event_id, lambda model: grant.may("feedback", model)))
+    return json_response(ActivateResponse(event_id, True, moment(expires)))
+
+
+@operations.add("GET", "/v1/events/{event_id}", "A list as it was shown", gives=EventResponse)
+async def event(request: Request) -> Response:
+    """Give the list, and what came of it."""
+    store, grant = state_of(request).engine.store, grant_of(request)
+    event_id = path_name(request, "event_id")
+    found = await asyncio.to_thread(store.event, event_id)
+    if found is None or not grant.may("admin", found.model):
+        raise NotFoundError("no list with this event_id")
+    entry = await asyncio.to_thread(store.feedback_on, event_id)
+    given = None
+    if entry is not None:
+        clicked = [place + 1 for place in json.loads(entry.body).get("clicked", [])]
+        given = EventFeedback(entry.kind, clicked, moment(entry.at))
+    return json_response(
+        EventResponse(
+            event_id=found.id,
+            model=found.model,
+            user=found.user,
+            segment=found.segment,
+            created_at=moment(found.created),
+            expires_at=moment(found.expires),
+            active=found.active,
+            arm=found.arm,
+            learn=found.learn,
+            propensity=found.propensity,
+            response=decode(RankResponse, found.response.encode()),
+            feedback=given,
+        )
+    )

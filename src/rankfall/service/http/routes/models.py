@@ -1,0 +1,142 @@
+"""Models: their settings, what they have learned, and how they do."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rankfall.service.http.app_state import state_of
+from rankfall.service.http.auth import grant_of, need, need_to_know
+from rankfall.service.http.bodies import json_response, read_json
+from rankfall.service.http.operations import Operations
+from rankfall.service.http.parameters import path_name, read_query
+from rankfall.service.model import Held, changed, policy_of
+from rankfall.service.ranking import moment
+from rankfall.wire import (
+    ArmCounts,
+    Bucket,
+    BucketCounts,
+    HistoryQuery,
+    HistoryResponse,
+    ModelChanges,
+    ModelCounts,
+    ModelResponse,
+    ModelSettings,
+    ModelsResponse,
+    NamedSettings,
+    OwnerQuery,
+    SettingsResponse,
+    VersionResponse,
+    Weight,
+)
+
+operations = Operations("models")
+_MODEL = "/v1/models/{model}"
+
+
+@operations.add("GET", "/v1/models", "List models", gives=ModelsResponse)
+async def models(request: Request) -> Response:
+    """Give the models that this key may know of."""
+    grant, found = grant_of(request), state_of(request).engine.models
+    named = [_named(name, found[name].settings) for name in sorted(found) if grant.may_any(name)]
+    return json_response(ModelsResponse(named))
+
+
+@operations.add(
+    "PUT",
+    _MODEL,
+    "Create a model",
+    takes=(ModelSettings,),
+    gives=NamedSettings,
+    statuses={200: "there already, with these settings", 201: "created"},
+)
+async def create_model(request: Request) -> Response:
+    """Answer 201 if it was made now, 200 if it is there with these settings, 409 if with others."""
+    name = path_name(request, "model")
+    need(request, "admin", name)
+    settings = await read_json(request, ModelSettings)
+    state = state_of(request)
+    await asyncio.to_thread(policy_of, settings, state.catalog)  # raises what the catalog cannot give
+    created = await state.engine.do(state.engine.create(name, settings))
+    return json_response(_named(name, settings), 201 if created else 200)
+
+
+@operations.add("PATCH", _MODEL, "Change a model", takes=(ModelChanges,), gives=NamedSettings)
+async def change_model(request: Request) -> Response:
+    """Change only what is named. What was learned stays."""
+    name = path_name(request, "model")
+    need(request, "admin", name)
+    state = state_of(request)
+    model, changes = state.model(name), msgspec.to_builtins(await read_json(request, ModelChanges))
+    await asyncio.to_thread(changed, model.settings, changes, state.catalog)  # raises what does not fit
+    await state.engine.do(state.engine.change(model, changes))
+    return json_response(_named(name, state.model(name).settings))
+
+
+@operations.add("GET", _MODEL, "What a model is and knows", query=OwnerQuery, gives=ModelResponse)
+async def model(request: Request) -> Response:
+    """Give settings, counts, and the weights with their uncertainty; if there are many states, of a user or segment."""
+    name = path_name(request, "model")
+    need_to_know(request, name)
+    engine, found = state_of(request).engine, state_of(request).model(name)
+    query = read_query(request, OwnerQuery)
+    key = found.key(query.user, query.segment)
+    held = None if key is None else await engine.state(found, key)
+    counts = found.tally.counts
+    answered, clicked, expired = (sum(arm[i] for arm in counts.values()) for i in range(3))
+    return json_response(
+        ModelResponse(
+            name=name,
+            settings=SettingsResponse(**msgspec.structs.asdict(found.settings)),
+            version=engine.position.seq if held is None else held.position.seq,
+            learned=None if held is None else held.policy.n_updates,
+            created_at=moment(found.created),
+            weights=[] if held is None else _weights(held),
+            counts=ModelCounts(
+                ranked=await asyncio.to_thread(engine.store.ranked, name),
+                answered=answered,
+                clicked=clicked,
+                no_click=answered - clicked,
+                expired=expired,
+            ),
+            arms={arm: ArmCounts(a, c, c / a if a else None) for arm, (a, c, _) in counts.items()},
+        )
+    )
+
+
+@operations.add("GET", f"{_MODEL}/history", "How a model did over time", query=HistoryQuery, gives=HistoryResponse)
+async def history(request: Request) -> Response:
+    """Give feedback and clicks of each arm.
+
+    In buckets of ten seconds up to half an hour, of a minute up to six hours, of an hour beyond that.
+    """
+    name = path_name(request, "model")
+    need_to_know(request, name)
+    state, hours = state_of(request), read_query(request, HistoryQuery).hours
+    width, buckets = state.model(name).tally.history(hours, state.engine.clock())
+    shown = []
+    for start, arms in buckets:
+        lists = sum(cell[0] for cell in arms.values())
+        covered = sum(cell[2] for cell in arms.values()) / lists if lists else None
+        shown.append(Bucket(moment(start), {arm: BucketCounts(*cell[:2]) for arm, cell in arms.items()}, covered))
+    return json_response(HistoryResponse(width, shown))
+
+
+@operations.add("POST", f"{_MODEL}/reset", "Unlearn everything", gives=VersionResponse)
+async def reset_model(request: Request) -> Response:
+    """Unlearn everything. The log stays, so a snapshot made before can be restored."""
+    name = path_name(request, "model")
+    need(request, "admin", name)
+    engine = state_of(request).engine
+    return json_response(VersionResponse(await engine.do(engine.reset(state_of(request).model(name)))))
+
+
+def _named(name: str, settings: ModelSettings) -> NamedSettings:
+    return NamedSettings(name=name, **msgspec.structs.asdict(settings))
+
+
+def _weights(held: Held) -> list[Weight]:
+    return [Weight(one.name, one.block, float(one.weight), float(one.sd)) for one in held.policy.summary()]

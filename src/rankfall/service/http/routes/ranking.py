@@ -1,0 +1,66 @@
+"""Lists to show."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rankfall.errors import RankfallError, StoreError
+from rankfall.service.http.app_state import AppState, state_of
+from rankfall.service.http.auth import allowed, grant_of, need
+from rankfall.service.http.bodies import JSON, json_response, read_json
+from rankfall.service.http.errors import error_body
+from rankfall.service.http.operations import Operations
+from rankfall.service.ranking import ResolvedRequest, Shown, response_of
+from rankfall.wire import BatchedRankRequest, RankBatchRequest, RankBatchResponse, RankRequest, RankResponse, decode
+
+operations = Operations("rank")
+
+
+@operations.add("POST", "/v1/models/{model}/rank", "Rank items for a caller", takes=(RankRequest,), gives=RankResponse)
+async def rank(request: Request) -> Response:
+    """Give a list, best item first. It is stored with its features before it is sent, so feedback can come any time."""
+    name = request.path_params["model"]
+    need(request, "rank", name)
+    wanted = decode(RankRequest, await request.body())
+    return Response(await _rank(state_of(request), name, wanted), media_type=JSON)
+
+
+@operations.add(
+    "POST", "/v1/rank", "Rank for several callers at once", takes=(RankBatchRequest,), gives=RankBatchResponse
+)
+async def rank_batch(request: Request) -> Response:
+    """Give lists in the order of the requests; one that fails has an error in its place."""
+    state, grant = state_of(request), grant_of(request)
+    batch = await read_json(request, RankBatchRequest)
+    state.limits.check_batch(len(batch.requests))
+
+    async def one(wanted: BatchedRankRequest) -> msgspec.Raw:
+        try:
+            allowed(grant, "rank", wanted.model)
+            return msgspec.Raw(await _rank(state, wanted.model, wanted))
+        except RankfallError as problem:
+            return msgspec.Raw(msgspec.json.encode(error_body(problem)))
+
+    return json_response(RankBatchResponse(await asyncio.gather(*map(one, batch.requests))))
+
+
+async def _rank(state: AppState, name: str, wanted: RankRequest) -> bytes:
+    """The response, as JSON. If the list cannot be stored, it is the caller's baseline."""
+    state.limits.check_request(wanted)
+    model, metrics = state.model(name), state.metrics
+    try:
+        event = await state.engine.rank(model, wanted)
+    except StoreError:
+        if not wanted.baseline:
+            raise
+        metrics.fallbacks.labels(name, "store").inc()
+        metrics.lists.labels(name, "fallback").inc()
+        resolved = ResolvedRequest(model, wanted)
+        return msgspec.json.encode(response_of(model, resolved, Shown(resolved.baseline(), "fallback")))
+    metrics.lists.labels(name, event.arm).inc()
+    metrics.covered.labels(name).observe(event.covered)
+    return event.response.encode()

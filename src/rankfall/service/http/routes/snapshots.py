@@ -1,0 +1,94 @@
+"""Snapshots of models."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+from starlette.background import BackgroundTask
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+
+from rankfall.service.engine import Engine
+from rankfall.service.http.app_state import state_of
+from rankfall.service.http.auth import need
+from rankfall.service.http.bodies import json_response, read_json
+from rankfall.service.http.operations import Operations
+from rankfall.service.http.parameters import path_name, read_query
+from rankfall.service.model import Model
+from rankfall.service.ranking import moment
+from rankfall.stores import Snapshot
+from rankfall.wire import OwnerQuery, SnapshotRequest, SnapshotResponse, SnapshotsResponse, VersionResponse
+
+operations = Operations("models")
+_SNAPSHOTS = "/v1/models/{model}/snapshots"
+_FILE = "application/octet-stream"
+
+
+@operations.add(
+    "POST",
+    _SNAPSHOTS,
+    "Make a snapshot",
+    takes=(SnapshotRequest,),
+    body_required=False,
+    gives=SnapshotResponse,
+    statuses={201: "made"},
+)
+async def make_snapshot(request: Request) -> Response:
+    """Give a name to the state as it is now."""
+    engine, model = _administered(request)
+    empty = await request.body() in (b"", b"null")
+    name = "" if empty else (await read_json(request, SnapshotRequest)).name
+    if model.settings.scope == "global":
+        await engine.state(model, "")
+    return json_response(_shown(await engine.do(engine.snapshot(model, name))), 201)
+
+
+@operations.add("GET", _SNAPSHOTS, "List snapshots", gives=SnapshotsResponse)
+async def snapshots(request: Request) -> Response:
+    """Give the snapshots of the model, oldest first."""
+    engine, model = _administered(request)
+    found = await asyncio.to_thread(engine.store.snapshots, model.name)
+    return json_response(SnapshotsResponse([_shown(one) for one in found]))
+
+
+@operations.add("POST", _SNAPSHOTS + "/{snapshot}/restore", "Go back to a snapshot", gives=VersionResponse)
+async def restore_snapshot(request: Request) -> Response:
+    """Make every state of the model what it was; the log stays."""
+    engine, model = _administered(request)
+    source = await asyncio.to_thread(engine.find_snapshot, model, path_name(request, "snapshot"))
+    return json_response(VersionResponse(await engine.do(engine.restore(model, source))))
+
+
+@operations.add("GET", _SNAPSHOTS + "/{snapshot}/download", "Download a snapshot", query=OwnerQuery, gives_media=_FILE)
+async def download_snapshot(request: Request) -> Response:
+    """Give a file that ``rankfall.load`` reads."""
+    engine, model = _administered(request)
+    name, query = path_name(request, "snapshot"), read_query(request, OwnerQuery)
+    source = await asyncio.to_thread(engine.find_snapshot, model, name)
+    key = engine.key(model, query.user, query.segment)
+    with tempfile.NamedTemporaryFile(suffix=".rankfall", delete=False) as file:
+        path = Path(file.name)
+    try:
+        await asyncio.to_thread(engine.save_state, model, key, source.position, path)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    return FileResponse(
+        path,
+        media_type=_FILE,
+        filename=f"{model.name}-{name}.rankfall",
+        background=BackgroundTask(path.unlink, missing_ok=True),
+    )
+
+
+def _administered(request: Request) -> tuple[Engine, Model]:
+    name = path_name(request, "model")
+    need(request, "admin", name)
+    state = state_of(request)
+    return state.engine, state.model(name)
+
+
+def _shown(snapshot: Snapshot) -> SnapshotResponse:
+    return SnapshotResponse(snapshot.id, snapshot.name, snapshot.position.seq, moment(snapshot.at))

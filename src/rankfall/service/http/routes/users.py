@@ -1,0 +1,24 @@
+"""Users who want to be forgotten."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rankfall.service.http.app_state import state_of
+from rankfall.service.http.auth import need_everywhere
+from rankfall.service.http.bodies import json_response
+from rankfall.service.http.operations import Operations
+from rankfall.service.http.parameters import path_name
+from rankfall.wire import ForgetResponse
+
+operations = Operations("users")
+
+
+@operations.add("DELETE", "/v1/users/{user:path}", "Forget a user", gives=ForgetResponse)
+async def forget_user(request: Request) -> Response:
+    """Remove the states and lists of models of scope user, and the name from all other lists."""
+    need_everywhere(request)
+    engine, user = state_of(request).engine, path_name(request, "user")
+    states, removed, anonymised = await engine.do(engine.forget(user))
+    return json_response(ForgetResponse(user, states, removed, anonymised))
