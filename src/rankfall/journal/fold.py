@@ -73,7 +73,7 @@ class Knowledge:
     models: dict[str, ModelHistory] = field(default_factory=dict)
 
     def apply(self, entry: Entry) -> Record:
-        """Take in the next entry; what it says. Raises JournalError, and changes nothing, if a newer version wrote it."""
+        """Take in the next entry; what it says. If a newer version wrote it: JournalError, and nothing changes."""
         record = decode(entry.kind, entry.version, entry.body, entry.blob)
         if isinstance(record, FeedbackGiven | FeedbackExpired):
             model = self.models.get(entry.model)
@@ -151,6 +151,6 @@ def settings_of(record: StoredSettings, before: ModelSettings | None = None) -> 
     return settings
 
 
-def clicks_of(record: FeedbackGiven | FeedbackExpired) -> list[int]:
+def clicks_of(record: Record) -> list[int]:
     """The 0-based positions clicked; empty for no click."""
     return list(record.clicked) if isinstance(record, FeedbackGiven) else []

@@ -18,12 +18,10 @@ class _Place(NamedTuple):
     """Where a feedback stands: in which command, and where in it."""
 
     command: int
-    index: int
+    number: int
 
 
-def store_feedback(
-    tx: Transaction, commands: Sequence[GiveFeedback], now: float
-) -> list[tuple[FeedbackResult, ...]]:
+def store_feedback(tx: Transaction, commands: Sequence[GiveFeedback], now: float) -> list[tuple[FeedbackResult, ...]]:
     """Append feedback to the journal; what became of each."""
     given = [(_Place(n, i), one) for n, command in enumerate(commands) for i, one in enumerate(command.feedback)]
     events = tx.events([one.event_id for _, one in given])

@@ -18,8 +18,9 @@ from rankfall.errors import ConflictError, InvalidError
 from rankfall.journal.catalogs import CatalogState
 from rankfall.journal.entries import FeedbackExpired, FeedbackGiven, decode
 from rankfall.journal.fold import ModelHistory, clicks_of
-from rankfall.policies import SERVED, Policy, Ranking
-from rankfall.policies.forgetting import Discount, Window
+from rankfall.model import Discount, Window
+from rankfall.policies import SERVED, Ranking
+from rankfall.policies import Served as Policy
 from rankfall.stores import Checkpoint, Entry, Position, Store
 from rankfall.wire import ModelSettings, convert
 
@@ -115,14 +116,14 @@ class OwnerState:
     def learn(self, entry: Entry, clicks: list[int]) -> None:
         """Take in one entry on an event."""
         if entry.learn and entry.features is not None:
-            self.policy.learn_record(entry.features, clicks)
+            self.policy.learn_kept(entry.features, clicks)
         self.position = entry.position
         self.unsaved += 1
 
     def view(self, template: Template) -> OwnerView:
         """What to rank with, over the items of a template."""
         if self.template is not template:
-            self.policy = template.policy.sharing(self.policy)
+            self.policy = template.policy.with_model(self.policy.model)
             self.template, self.cache = template, RankingCache()
         return OwnerView(self.policy, self.position.seq, template.version, self.cache)
 
@@ -206,7 +207,7 @@ class Model:
         catalog, version = self._catalog.current_version()
         if old is not None and old.catalog is catalog and _ranks_alike(old.settings, settings):
             same = old.settings.gamma == settings.gamma
-            policy = old.policy if same else old.policy.with_settings(gamma=settings.gamma)
+            policy = old.policy if same else _with_gamma(old.policy, settings.gamma)
             return Template(policy, catalog, version, settings)
         blocked = [item for item in settings.blocked if item in catalog]
         shown = catalog.withdraw(blocked) if blocked else catalog
@@ -234,7 +235,7 @@ class Model:
     def warm_up(self) -> None:
         """Rank and learn once, on a copy that nobody sees: the first time takes a second, or compiles for a minute."""
         if len(self.catalog):
-            policy = self.template.policy.fresh()
+            policy = _fresh(self.template.policy)
             k = min(self.settings.k, len(self.catalog))
             policy.rank(k, exclude=[])
             policy.rank(k, fixed={0: 0})
@@ -261,7 +262,9 @@ class Model:
 
     # From the store to memory, and back
 
-    def load(self, store: Store, owners: Sequence[str], upto: Position) -> tuple[dict[str, OwnerView], list[Checkpoint]]:
+    def load(
+        self, store: Store, owners: Sequence[str], upto: Position
+    ) -> tuple[dict[str, OwnerView], list[Checkpoint]]:
         """Bring the states of these owners into memory; views of them, and what to save of those that had to leave."""
         missing = [owner for owner in dict.fromkeys(owners) if owner not in self._owners]
         states = self.states(store, missing, upto)
@@ -279,7 +282,7 @@ class Model:
         return [self._checkpoint(owner, state) for owner, state in states]
 
     def _checkpoint(self, owner: str, state: OwnerState) -> Checkpoint:
-        saved = pack({"version": 1}, state.policy.state())
+        saved = pack({"version": 1}, _arrays(state.policy))
         state.unsaved = 0
         return Checkpoint(self.name, owner, state.position, saved)
 
@@ -305,7 +308,7 @@ class Model:
                 assert checkpoint is not None
                 states.append(OwnerState(restored[owner], checkpoint.position, template))
             else:
-                states.append(OwnerState(before.get(owner) or template.policy.fresh(), epoch.position, template))
+                states.append(OwnerState(before.get(owner) or _fresh(template.policy), epoch.position, template))
         self._catch_up(store, owners, states, upto)
         return states
 
@@ -329,7 +332,7 @@ def _restored(template: Template, checkpoint: Checkpoint) -> Policy | None:
         header, arrays = unpack(checkpoint.state)
         if header.get("version", 1) != 1:
             raise ValueError(f"it has version {header['version']}; this one reads version 1")
-        return template.policy.with_state(arrays)
+        return template.policy.with_model(template.policy.restored(arrays))
     except (ValueError, KeyError, TypeError) as problem:
         extra = {"model": checkpoint.model, "reason": str(problem)}
         _log.warning("a checkpoint cannot be read; the journal is read instead", extra=extra)
@@ -339,3 +342,18 @@ def _restored(template: Template, checkpoint: Checkpoint) -> Policy | None:
 def _ranks_alike(one: ModelSettings, other: ModelSettings) -> bool:
     """Whether these settings make the same policy over the same items, but for gamma."""
     return (one.policy, one.blocked) == (other.policy, other.blocked)
+
+
+def _fresh(policy: Policy) -> Policy:
+    return policy.with_model(policy.fresh())
+
+
+def _with_gamma(policy: Policy, gamma: float) -> Policy:
+    twin = policy.with_model(policy.model)
+    twin.gamma = gamma
+    return twin
+
+
+def _arrays(policy: Policy) -> Any:
+    with policy.model.lock:
+        return policy.model.arrays()

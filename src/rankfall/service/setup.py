@@ -7,6 +7,7 @@ from typing import Any
 
 from rankfall.catalog import Catalog
 from rankfall.errors import RankfallError
+from rankfall.journal.catalogs import shape_of
 from rankfall.service.commands import CreateModel, SeedCatalog
 from rankfall.service.engine import Engine
 from rankfall.service.items import fitting
@@ -36,9 +37,7 @@ def prepare(place: str, read: Callable[[], Catalog] | None, settings: Mapping[st
         engine.close()
 
 
-def _fill(
-    engine: Engine, place: str, read: Callable[[], Catalog] | None, settings: Mapping[str, Any]
-) -> list[str]:
+def _fill(engine: Engine, place: str, read: Callable[[], Catalog] | None, settings: Mapping[str, Any]) -> list[str]:
     """Store a catalog and a first model where there are none."""
     state, lines = engine.state, []
     catalog, first = state.catalog, None
@@ -48,7 +47,7 @@ def _fill(
                 f"the store {without_secrets(place)} has no catalog yet; give --catalog FILE the first time"
             )
         given = read()
-        catalog = fitting(given, given)
+        catalog = fitting(given, shape_of(given))
     elif read is not None:
         lines.append(f"The catalog is the one in the store ({len(catalog):,} items); --catalog was not read.")
     if not state.models:

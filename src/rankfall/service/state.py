@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from rankfall.catalog import Catalog
 from rankfall.errors import JournalError, NotFoundError
+from rankfall.journal.catalogs import CatalogState
 from rankfall.journal.entries import (
     FeedbackExpired,
     FeedbackGiven,
@@ -72,14 +73,14 @@ class ServerState:
         return self._knowledge.position
 
     @property
-    def catalog(self) -> Catalog | None:
-        """All items, if there are any yet."""
-        return self._knowledge.catalog.current() if self._knowledge.catalog.there else None
+    def items(self) -> CatalogState:
+        """The catalog, item by item."""
+        return self._knowledge.catalog
 
     @property
-    def catalog_version(self) -> int:
-        """The number of the last entry on the catalog."""
-        return self._knowledge.catalog.version
+    def catalog(self) -> Catalog | None:
+        """All items, laid out, if there are any yet."""
+        return self.items.current() if self.items.there else None
 
     def model(self, name: str) -> Model:
         """The model of this name."""
@@ -108,7 +109,9 @@ class ServerState:
             self._fold(entry)
             return True
         except JournalError as problem:
-            self.stopped = Stopped(entry.position, f"entry {entry.position.seq} was written by a newer version: {problem}")
+            self.stopped = Stopped(
+                entry.position, f"entry {entry.position.seq} was written by a newer version: {problem}"
+            )
             extra = {"entry": entry.position.seq, "reason": str(problem)}
             _log.error("learning has stopped; upgrade this server. It ranks with what it knows", extra=extra)
         except Exception as problem:  # a mistake of ours; folding on would learn in another order than other servers

@@ -51,7 +51,7 @@ class Upkeep:
             self.checkpoint()
 
     def expire(self) -> int:
-        """Missing feedback on a list known to be shown, after its wait ran out, is no click; how many lists that was."""
+        """Where feedback on a list known to be shown did not come in time, store that; how many lists that was."""
         found = 0
         while True:
             now = self._clock()

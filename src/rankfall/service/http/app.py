@@ -91,7 +91,7 @@ def _start(config: Config, metrics: Metrics) -> Engine:
         on_fallback=lambda model, reason: metrics.fallbacks.labels(model, reason).inc(),
         on_store_error=lambda: metrics.store_errors.inc(),
     )
-    for model in engine.models.values():
+    for model in engine.state.models.values():
         model.warm_up()
     gc.collect()
     gc.freeze()  # what was loaded to start stays: looking through it again and again would stop everything for 0.1 s

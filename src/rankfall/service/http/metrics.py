@@ -78,6 +78,9 @@ class _Shared:
         yield GaugeMetricFamily("rankfall_store_up", "Whether the store can be read", up)
         yield GaugeMetricFamily("rankfall_pending_events", "Lists that wait for feedback", pending)
         yield GaugeMetricFamily("rankfall_fold_lag_seconds", "Age of the oldest entry not learned from yet", lag)
-        held = sum(len(model) for model in engine.models.values())
+        state = engine.state
+        held = sum(len(model) for model in state.models.values())
         yield GaugeMetricFamily("rankfall_models_in_memory", "States held in memory by this worker", held)
-        yield GaugeMetricFamily("rankfall_catalog_items", "Items in the catalog", len(engine.catalog or ()))
+        yield GaugeMetricFamily("rankfall_catalog_items", "Items in the catalog", len(state.items))
+        stopped = float(state.stopped is not None)
+        yield GaugeMetricFamily("rankfall_learning_stopped", "Whether learning has stopped at an entry", stopped)
