@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent / "support"))  # so that tests can import `specification`
 
@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 collect_ignore = ["fixtures"]  # scripts there run with the version that wrote the files beside them
 pytest.register_assert_rewrite("callers", "served")
 
-# No deadline: the first example may compile a kernel. Derandomized: the same examples on every machine.
-settings.register_profile("rankfall", deadline=None, derandomize=True, print_blob=False)
+# Neither a deadline nor a check of speed: the first example may compile a kernel, and the machine may be busy.
+# Derandomized: the same examples on every machine.
+settings.register_profile(
+    "rankfall", deadline=None, derandomize=True, print_blob=False, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("rankfall")
 
 

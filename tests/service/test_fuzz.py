@@ -15,6 +15,7 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
+from waiting import START_PATIENCE
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
@@ -43,7 +44,7 @@ def attack(url: str, examples: int) -> str:
 
 def what_is_there(url: str) -> dict[str, str]:
     """Names for paths that lead somewhere, which random ones never do."""
-    with httpx.Client(base_url=url, trust_env=False) as client:
+    with httpx.Client(base_url=url, timeout=START_PATIENCE, trust_env=False) as client:
         event = client.post("/v1/models/default/rank", json={}).json()["event_id"]
         snapshot = client.post("/v1/models/default/snapshots").json()["id"]
     return {"model": "default", "item": "item-1", "event_id": event, "snapshot": snapshot, "user": "anna"}
@@ -55,7 +56,7 @@ def _attack(operation: Any, mode: GenerationMode, examples: int, there: dict[str
     def attempt(case: Any, real: bool) -> None:
         if real:
             case.path_parameters |= {name: there[name] for name in case.path_parameters}
-        case.call_and_validate(checks=CHECKS)
+        case.call_and_validate(checks=CHECKS, timeout=START_PATIENCE)  # a new policy may be compiled first
 
     attempt()
 

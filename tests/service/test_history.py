@@ -6,7 +6,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 from engines import WAIT, FakeClock, Learned, Quiet, arrays, batch, make_model, open_engine, patch, small_catalog
@@ -14,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rankfall.errors import ConflictError, NotFoundError
+from rankfall.service.commands import Activate, ForgetUser, PatchItem, PutItems, Reset, Restore, TakeSnapshot
 from rankfall.service.model import changed
 from rankfall.stores import Event
 from rankfall.wire import ItemPatch
@@ -136,11 +136,10 @@ class History:
 
     def patch(self, n: int, value: float) -> None:
         if f"i{n}" in self.engine.catalog:  # type: ignore[operator]
-            change = msgspec.to_builtins(ItemPatch(coverage={"x": value}))
             self.engine.write(PatchItem(f"i{n}", ItemPatch(coverage={"x": value})))
 
     def delete(self, n: int) -> None:
-        self.engine.write(PutItems(None, tuple([f"i{n}"])))
+        self.engine.write(PutItems(None, (f"i{n}",)))
 
     def change(self, model: str, gamma: float, blocked: int) -> None:
         changes: dict[str, Any] = {"blocked": [f"i{blocked}"], "policy": ALIKE[model][blocked % len(ALIKE[model])]}

@@ -4,6 +4,7 @@ import asyncio
 import queue
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,11 +12,20 @@ import numpy as np
 
 from rankfall import Catalog
 from rankfall.model import Ridge
-from rankfall.service.commands import ChangeSettings, Command, CreateModel, FeedbackResult, GiveFeedback, PutItems, SeedCatalog
+from rankfall.service.commands import (
+    ChangeSettings,
+    CreateModel,
+    Decision,
+    FeedbackResult,
+    GiveFeedback,
+    PutItems,
+    SeedCatalog,
+)
 from rankfall.service.engine import Engine
 from rankfall.service.items import catalog_of
 from rankfall.service.model import Model, OwnerView
-from rankfall.stores import Event, Position, open_store
+from rankfall.service.state import ServerState
+from rankfall.stores import Event, Transaction, open_store
 from rankfall.wire import FeedbackRequest, ItemBody, ModelSettings, RankRequest, convert
 
 T = TypeVar("T")
@@ -31,12 +41,23 @@ class FakeClock:
         return self.now
 
 
+@dataclass(frozen=True)
+class Doing(Decision[Any]):
+    """A decision that a test makes up."""
+
+    what: Callable[[Transaction], Any]
+
+    def write(self, tx: Transaction, state: ServerState, now: float) -> Any:
+        return self.what(tx)
+
+
 class Quiet(Engine):
     """Folds after its own writes as always; whatever else an idle engine does happens when a test says so."""
 
     def __init__(self, place: str | Path, clock: FakeClock, **options: Any) -> None:
         self.calls: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
         self.runner = asyncio.Runner()
+        self.place = place
         super().__init__(open_store(place), clock=clock, **options)
 
     def _between_batches(self) -> None:

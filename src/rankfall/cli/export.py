@@ -21,7 +21,8 @@ def command(data: Path | None, store: str | None, out: Path, model: str | None) 
     Writes the lists with their feedback, the other entries of the journal, and the catalog as it changed. Servers may
     run meanwhile; the files hold the state of one moment.
     """
-    from rankfall.history.export import CATALOG, DECISIONS, EVENTS, export
+    from rankfall.click_logs.exports import EVENTS
+    from rankfall.history.export import CATALOG, DECISIONS, export
 
     with closing(open_store_at(data, store)) as opened, progress_bar("exporting", None) as step:
         done = export(opened, out, model, step)

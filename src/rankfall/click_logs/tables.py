@@ -42,9 +42,10 @@ class Table:
         if not self.text:
             with reading_parquet(self.name):
                 return self.frame.select(columns).collect()
+        last = self.frame.collect_schema().names()[-1]
         with _reading_csv(Path(self.name)):
-            frame = self.frame.collect()
-        if frame.height and frame[:, -1].null_count():  # polars fills short lines; those are errors here
+            frame = self.frame.select(list(dict.fromkeys([*columns, last]))).collect()
+        if frame[last].null_count():  # polars fills up lines that are too short; here they are errors
             _check_fields(Path(self.name))
         return frame.select(columns)
 

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from rankfall.catalog import Id
+from rankfall.click_logs.exports import EVENTS
 from rankfall.errors import FileError, RankfallError
 from rankfall.history.parquet_parts import Table, table
 from rankfall.journal.catalogs import CatalogShape
@@ -22,7 +23,7 @@ from rankfall.journal.fold import Knowledge, clicks_of
 from rankfall.policies import LINEAR
 from rankfall.stores import START, Entry, Event, Position, Store
 
-EVENTS, DECISIONS, CATALOG = "events.parquet", "decisions.parquet", "catalog.parquet"
+DECISIONS, CATALOG = "decisions.parquet", "catalog.parquet"
 PAGE = 2_000
 """Lists read, and held in memory, at a time."""
 

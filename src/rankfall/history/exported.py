@@ -14,8 +14,9 @@ import numpy as np
 import polars as pl
 
 from rankfall.catalog import Catalog, Id
+from rankfall.click_logs.exports import EVENTS
 from rankfall.errors import FileError, RankfallError
-from rankfall.history.export import CATALOG, DECISIONS, EVENTS
+from rankfall.history.export import CATALOG, DECISIONS
 from rankfall.history.parquet_parts import read_mark
 from rankfall.journal.catalogs import encode_catalog
 from rankfall.journal.entries import CatalogChanged, ModelCreated, SettingsChanged, decode

@@ -10,11 +10,9 @@ from typing import Any
 
 import polars as pl
 
+from rankfall.click_logs.exports import MARK
 from rankfall.errors import FileError
 from rankfall.files import reading_parquet, replacing
-
-MARK = "rankfall.export"
-"""Under this name each file says which export it is of: files of two exports do not belong together."""
 
 
 class Table:

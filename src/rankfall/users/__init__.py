@@ -5,10 +5,10 @@ from rankfall.users.cascade_user import CascadeUser
 from rankfall.users.checks import check_environment
 from rankfall.users.click_models import Cascade, ClickModel, DependentClick, DocumentBased, PositionBased, Reward
 from rankfall.users.drifting import Drifting
+from rankfall.users.environment import Environment
 from rankfall.users.hybrid import Coverage, Hybrid
 from rankfall.users.intents import Intents, restaurant
 from rankfall.users.per_item import Linear, PerItem
-from rankfall.users.protocol import Environment
 from rankfall.users.theorem import Bound, eta, theorem_bound
 from rankfall.users.user import User
 

@@ -1,4 +1,4 @@
-"""All lists of a small problem."""
+"""All lists of a small problem, to find the best of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def every_list(n_items: int, k: int) -> IntArray:
 
 
 def every_set(n_items: int, k: int) -> IntArray:
-    """(lists, k) the same where order does not matter: each list once, in ascending order.
+    """(lists, k) every set of ``k`` items, each in ascending order; refused where there are more than two million.
 
     >>> every_set(3, 2).tolist()
     [[0, 1], [0, 2], [1, 2]]

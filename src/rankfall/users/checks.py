@@ -1,4 +1,4 @@
-"""A checker anyone can run on an environment of their own."""
+"""A check that anyone can run on an environment of their own."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 
 from rankfall.arrays import FloatArray, IntArray
 from rankfall.errors import ContractError
-from rankfall.users.protocol import Environment
+from rankfall.users.environment import Environment
 
-_STEPS = (0, 1, 10, 100, 1_000, 10_000, 100_000, 1_000_000)  # at which users who change are looked at
+_STEPS = (0, 1, 10, 100, 1_000, 10_000, 100_000, 1_000_000)  # at which users who change are checked
 
 
 def check_environment(environment: Environment, k: int = 3, trials: int = 20_000) -> None:
-    """Raise :class:`ContractError` with everything this environment gets wrong, in words; or return.
+    """Raise :class:`ContractError` if the environment breaks the contract, with everything it breaks in words.
 
-    Among them: lists must earn what ``reward`` says, within five standard errors over ``trials`` lists. What a list
-    earns is said by ``earned(items, coins)``; where there is no such method, 1 for a list that is clicked. Environments
-    with ``at(step)`` are checked as they are after 0, 1, 10, 100, ... and a million lists.
+    Among others, lists must earn what ``reward`` says, within five standard errors over ``trials`` lists. What a list
+    earns is ``earned(items, coins)`` or, where there is no such method, 1 for a list that is clicked. Environments with
+    ``at(step)`` are checked as they are after 0, 1, 10, 100, ... and a million lists.
     """
     broken: list[str] = []
     try:
@@ -28,7 +28,7 @@ def check_environment(environment: Environment, k: int = 3, trials: int = 20_000
         for step in _STEPS if hasattr(environment, "at") else (0,):
             now = environment.at(step) if hasattr(environment, "at") else environment
             if hasattr(environment, "at") and environment.at(step) is not now:
-                broken.append(f"at({step}) must be the same object each time in a row")
+                broken.append(f"at({step}) must give the same object when it is called twice in a row")
             if now.n_items != environment.n_items:
                 broken.append(f"at({step}) knows {now.n_items} items instead of {environment.n_items}")
             elif not any(now is one for one in checked):
@@ -51,28 +51,27 @@ def _check_environment(environment: Environment, k: int, trials: int, broken: li
     for items in (best, rng.permutation(n)[:k]):
         reward = environment.reward(items)
         if not (np.isfinite(reward) and reward == environment.reward(items)):
-            broken.append(f"reward({items.tolist()}) must be one finite number each time, got {reward}")
+            broken.append(f"reward({items.tolist()}) must be the same finite number each time, got {reward}")
             continue
         coins = rng.random((trials, k))
         clicks = [environment.click(items, row) for row in coins]
         if clicks[:100] != [environment.click(items, row) for row in coins[:100]]:
             broken.append(f"click({items.tolist()}, coins) must depend on the coins alone")
-        strange = [c for c in clicks if not _is_click(c, k)]
-        if strange:
+        wrong = [c for c in clicks if not _is_click(c, k)]
+        if wrong:
             broken.append(
-                f"click must be None, a tuple of ascending positions, or a position from 0 to {k - 1}, "
-                f"got {strange[0]!r}"
+                f"click must be None, a tuple of ascending positions, or a position from 0 to {k - 1}, got {wrong[0]!r}"
             )
         _check_reward(environment, items, coins, clicks, broken)
 
 
 def _is_click(click: Any, k: int) -> bool:
-    """Whether this is None, a position, or a tuple of positions from the top."""
+    """Whether this is None, a position, or a tuple of ascending positions."""
     if click is None:
         return True
     several = click if isinstance(click, tuple) else (click,)
-    sound = all(isinstance(c, int | np.integer) and not isinstance(c, bool) and 0 <= c < k for c in several)
-    return sound and all(a < b for a, b in itertools.pairwise(several))
+    valid = all(isinstance(c, int | np.integer) and not isinstance(c, bool) and 0 <= c < k for c in several)
+    return valid and all(a < b for a, b in itertools.pairwise(several))
 
 
 def _check_reward(

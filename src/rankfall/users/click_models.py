@@ -1,13 +1,13 @@
-"""Click models: which positions a user looks at, and when they leave.
+"""Click models: which positions a user examines, and when they leave.
 
-All of them are one chain. Position i is clicked with probability ``p_i = e_i * alpha_i`` where it is reached, and after
-a click there the user is satisfied and leaves with probability ``v_i``:
+All of them are one chain. If the user reaches position i, it is clicked with probability ``p_i = e_i * alpha_i``, and
+after a click there the user is satisfied and leaves with probability ``v_i``:
 
 ================  ===================  ===================  ==============================================
 model             examination ``e_i``  termination ``v_i``  clicks
 ================  ===================  ===================  ==============================================
 Cascade           1                    1                    one at most
-DependentClick    1                    given                several; the last may or may not have satisfied
+DependentClick    1                    given                several; the last may have satisfied or not
 PositionBased     given                0                    several, independent
 DocumentBased     1                    0                    several, independent
 ================  ===================  ===================  ==============================================
@@ -43,7 +43,7 @@ class ClickModel:
 
     Attributes
     ----------
-    single : clicks are given as one position or None; else as a tuple of positions.
+    single : whether clicks are given as one position or None; otherwise they are a tuple of positions.
     rewards : the rewards that make sense with it, the usual one first.
     """
 
@@ -69,7 +69,7 @@ class ClickModel:
 
 
 class Cascade(ClickModel):
-    """Reads from the top, clicks the first attractive item, and leaves. All three rewards are the same."""
+    """The user reads from the top, clicks the first attractive item, and leaves. All three rewards are the same."""
 
     single = True
     rewards = ("any", "clicks", "satisfied")
@@ -77,10 +77,10 @@ class Cascade(ClickModel):
 
 
 class DependentClick(ClickModel):
-    """Reads from the top; after a click at position i, leaves satisfied with probability ``termination[i]``.
+    """The user reads from the top and, after a click at position i, leaves with probability ``termination[i]``.
 
     Guo, Liu, Wang: Efficient Multiple-Click Models in Web Search, WSDM 2009. The usual reward is ``satisfied``, as in
-    Katariya et al.: DCM Bandits, ICML 2016. Whether the last click satisfied is not seen in the clicks.
+    Katariya et al.: DCM Bandits, ICML 2016. The clicks do not show whether the last one satisfied the user.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class DependentClick(ClickModel):
 
 
 class PositionBased(ClickModel):
-    """Looks at position i with probability ``examination[i]``, whatever else is clicked.
+    """The user examines position i with probability ``examination[i]``, whatever else is clicked.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class PositionBased(ClickModel):
 
 
 class DocumentBased(ClickModel):
-    """Looks at every position, and clicks whatever attracts."""
+    """The user examines every position, and clicks every attractive item."""
 
 
 def _probabilities(name: str, value: ArrayLike) -> FloatArray:

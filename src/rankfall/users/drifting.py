@@ -9,24 +9,25 @@ from collections.abc import Iterable
 
 from rankfall.arrays import FloatArray, IntArray, whole
 from rankfall.errors import ProblemError
+from rankfall.users.environment import Environment
 from rankfall.users.mixture import Mixture
-from rankfall.users.protocol import Environment
 from rankfall.users.user import User
 
 
 class Drifting:
     """A user who becomes another one, abruptly or little by little.
 
-    :func:`rankfall.simulate` asks ``at(step)`` before each list, and takes regret against the best list of that step.
-    All other methods answer for step 0.
+    :func:`rankfall.simulate` calls ``at(step)`` before each list, and measures regret against the best list of that
+    step. All other methods are those of step 0.
 
     Parameters
     ----------
-    changes : (step, user) pairs. The user is as given from that step on, that is after so many lists; the first pair
-        stands at step 0, the others in ascending order.
-    smooth : from each step to the next, attraction moves from one user to the next in a straight line, item by item as
-        shown, and stays after the last. Users must then be :class:`User`, alike in all but attraction.
-    every : smooth only: attraction is taken anew every so many lists; by default a thousandth of the longest stretch.
+    changes : (step, user) pairs: from that step on, that is after so many lists, the user is this one. The first pair
+        is at step 0, the others follow in ascending order.
+    smooth : between two steps of ``changes``, the attraction of each item as shown moves in a straight line from one
+        user to the next; after the last step it stays. Users must then be :class:`User`, alike in all but attraction.
+    every : for smooth drift only: attraction changes every so many lists; by default a thousandth of the longest
+        stretch.
 
     >>> from rankfall.users import Cascade, PerItem
     >>> one, other = User(PerItem([0.8, 0.2]), Cascade()), User(PerItem([0.0, 0.6]), Cascade())
@@ -42,24 +43,24 @@ class Drifting:
     ) -> None:
         given = list(changes)
         if not given:
-            raise ProblemError("changes are empty; at least the user of step 0 is needed")
+            raise ProblemError("changes is empty; it needs at least the user of step 0")
         self._steps = [whole("a step of changes", step, ProblemError, low=0) for step, _ in given]
         self._users = [user for _, user in given]
         if self._steps[0] != 0:
-            raise ProblemError(f"the first of changes must stand at step 0, got {self._steps[0]}")
+            raise ProblemError(f"the first of changes must be at step 0, got {self._steps[0]}")
         for before, after in itertools.pairwise(self._steps):
             if after <= before:
-                raise ProblemError(f"changes must ascend in steps, got {after} after {before}")
+                raise ProblemError(f"steps of changes must ascend, got {after} after {before}")
         for user in self._users:
             if not isinstance(user, Environment):
-                raise ProblemError(f"changes must hold environments, got {user!r}")
+                raise ProblemError(f"users of changes must be environments, got {user!r}")
             if user.n_items != self._users[0].n_items:
                 raise ProblemError(
-                    f"all users must know the same items, got {self._users[0].n_items} and {user.n_items}"
+                    f"all users must have the same number of items, got {self._users[0].n_items} and {user.n_items}"
                 )
         self.smooth = smooth
         if every is not None and not smooth:
-            raise ProblemError("every is for smooth drift; abrupt users change at their steps")
+            raise ProblemError("every is for smooth drift only")
         longest = max((b - a for a, b in itertools.pairwise(self._steps)), default=1)
         self.every = math.ceil(longest / 1000) if every is None else whole("every", every, ProblemError, low=1)
         if smooth:
@@ -84,7 +85,7 @@ class Drifting:
         if not self.smooth or which + 1 == len(self._users) or since < self.every:
             return self._users[which]
         since -= since % self.every
-        before, after, user = self._last  # taken and set as one, as several simulations may run at a time
+        before, after, user = self._last  # read and set as one, since several simulations may run at a time
         if (before, after) != (which, since):
             user = self._between(which, since / (self._steps[which + 1] - self._steps[which]))
             self._last = (which, since, user)
@@ -116,6 +117,6 @@ def _check_alike(users: list[Environment]) -> None:
             raise ProblemError(f"smooth drift goes from User to User, got {user!r}")
         if (repr(user.clicks), user.rewarded) != (repr(first.clicks), first.rewarded):
             raise ProblemError(
-                f"smooth drift is one of attraction alone; got {first.clicks!r} with reward {first.rewarded!r} and "
+                f"smooth drift changes attraction only; got {first.clicks!r} with reward {first.rewarded!r} and "
                 f"{user.clicks!r} with reward {user.rewarded!r}"
             )

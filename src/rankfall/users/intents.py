@@ -1,4 +1,4 @@
-"""Users who want different things: one of a population comes each time, so that a list must serve many of them."""
+"""A population of users who want different things, so that one list must serve many of them."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from rankfall.users.brute_force import every_set
 
 
 class Intents:
-    """A population of users, each with items of their own that are relevant; every list is shown to one of them.
+    """A population of users, each with items that are relevant to them; every list is shown to one of the users.
 
-    The setting of Radlinski, Kleinberg, Joachims: Learning Diverse Rankings with Multi-Armed Bandits, ICML 2008. Who
-    comes is drawn uniformly, and unknown to the policy. The user reads from the top, clicks an item with probability
-    ``relevant`` if it is relevant to them and ``other`` if not, and leaves after the first click. The reward is the
+    The setting of Radlinski, Kleinberg, Joachims: Learning Diverse Rankings with Multi-Armed Bandits, ICML 2008. The
+    user is drawn uniformly, and unknown to the policy. They read from the top, click an item with probability
+    ``relevant`` if it is relevant to them and ``other`` if not, and leave after the first click. The reward is the
     probability of a click, over the population.
 
-    The best list is a problem of maximum coverage, which is NP-hard. Regret is against the greedy list, as the paper
-    compares with what greedy can promise, (1 - 1/e) of the optimum; lists better than the greedy one have negative
-    regret. :meth:`optimum` is exact, for problems small enough.
+    To find the best list is a problem of maximum coverage, which is NP-hard. Regret is measured against the greedy
+    list, as the paper compares with what greedy guarantees, (1 - 1/e) of the optimum; lists better than the greedy one
+    have negative regret. :meth:`optimum` is exact, for small problems.
 
     Parameters
     ----------
     wanted : (users, items) whether the item is relevant to the user.
-    relevant, other : probability of a click on an item that is looked at.
+    relevant, other : probability of a click on an item that is examined.
 
     >>> user = Intents([[1, 0, 0], [1, 0, 0], [0, 1, 1]])
     >>> user.best(2), user.reward([0, 1]), user.reward([1, 2])
@@ -38,9 +38,9 @@ class Intents:
         given = finite("wanted", wanted, 2, ProblemError)
         if not given.size:
             raise ProblemError(f"wanted has shape {given.shape}; expected at least one user and one item")
-        strange = (given != 0) & (given != 1)
-        if strange.any():
-            raise ProblemError(f"wanted holds {given[strange][0]:g}; expected 1 for a relevant item and 0 for others")
+        wrong = (given != 0) & (given != 1)
+        if wrong.any():
+            raise ProblemError(f"wanted holds {given[wrong][0]:g}; expected 1 for a relevant item and 0 for others")
         self.wanted: BoolArray = frozen(given != 0)
         self.relevant = number("relevant", relevant, ProblemError, low=0.0, high=1.0)
         self.other = number("other", other, ProblemError, low=0.0, high=1.0)
@@ -69,7 +69,7 @@ class Intents:
     def click(self, items: Iterable[int], coins: ArrayLike) -> int | None:
         """Position of the click, or None.
 
-        The first coin decides who comes; what it leaves between one user and the next decides on the first position.
+        The first coin decides both on the user and, by its remainder within that user's share, on the first position.
         """
         shown = rows("items", items, self.n_items, ProblemError).tolist()
         flips = finite("coins", coins, 1, ProblemError).tolist()
@@ -96,9 +96,9 @@ class Intents:
         return items
 
     def optimum(self, k: int) -> IntArray:
-        """The items with the highest expected reward, in ascending order, by trying all; the first ones of equals.
+        """The items with the highest expected reward, in ascending order, by trying all sets; the first of equals.
 
-        Of items relevant to the same users at most ``k`` are tried. Refuses problems with more than two million lists.
+        Of items relevant to the same users at most ``k`` are tried. Refuses problems with more than two million sets.
         """
         k = whole("k", k, ProblemError, low=1, high=self.n_items)
         _, alike = np.unique(self.wanted, axis=1, return_inverse=True)

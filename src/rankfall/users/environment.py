@@ -1,4 +1,4 @@
-"""What every simulated user can do."""
+"""What every simulated user must offer."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from rankfall.arrays import FloatArray, IntArray
 
 @runtime_checkable
 class Environment(Protocol):
-    """A user to learn from; :func:`check_environment` says in words whether an object is one.
+    """A user to learn from; :func:`check_environment` says in words what an object lacks to be one.
 
-    Two methods more are asked where they exist:
+    Three methods more are called where they exist:
 
-    - ``at(step)``: the environment as it is after ``step`` lists, for users who change. An environment that stays the
-      same from one step to the next must come back as the same object. What the others answer then holds at step 0.
+    - ``at(step)``: the environment as it is after ``step`` lists, for users who change. As long as it stays the same,
+      it must be the same object. The other methods then hold for step 0.
     - ``earned(items, coins)``: what a list earns with these coins; on average, ``reward(items)``. Without it a list
       earns 1 if it is clicked anywhere, and 0 if not.
+    - ``covered(items)``: how many topics a list touches, and how many it covers, each weighted by how well.
     """
 
     @property
