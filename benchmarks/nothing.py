@@ -1,33 +1,40 @@
 """A service that does nothing: the same stack, paths and bodies as `rankfall serve`, and no work at all.
 
-It reads each request and answers bytes made beforehand, so that what it manages is the most the stack can give.
+It reads each request and sends bytes made beforehand, so that what it manages is the most the stack can give.
 """
 
 import os
 
-from fastapi import FastAPI, Request, Response
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
-ANSWER = os.environ["RANKFALL_ANSWER"].encode()
+RANKED = os.environ["RANKFALL_ANSWER"].encode()
 ACCEPTED = b'{"accepted":1,"duplicate":0,"late":0,"unknown":0,"rejected":0,"problems":[]}'
 
-app = FastAPI()
 
-
-@app.get("/health/ready")
-async def ready() -> dict[str, str]:
+async def ready(_request: Request) -> Response:
     """Up."""
-    return {"status": "ready"}
+    return JSONResponse({"status": "ready"})
 
 
-@app.post("/v1/models/{model}/rank")
-async def rank(model: str, request: Request) -> Response:  # noqa: ARG001
-    """The answer to every ranking."""
+async def rank(request: Request) -> Response:
+    """The response to every ranking."""
     await request.body()
-    return Response(ANSWER, media_type="application/json")
+    return Response(RANKED, media_type="application/json")
 
 
-@app.post("/v1/feedback")
 async def feedback(request: Request) -> Response:
-    """The answer to every feedback."""
+    """The response to every feedback."""
     await request.body()
     return Response(ACCEPTED, media_type="application/json")
+
+
+app = Starlette(
+    routes=[
+        Route("/health/ready", ready),
+        Route("/v1/models/{model}/rank", rank, methods=["POST"]),
+        Route("/v1/feedback", feedback, methods=["POST"]),
+    ]
+)

@@ -61,10 +61,10 @@ def click(client: Client, lists: int = 500) -> None:
             left |= {topic: left[topic] * (1 - share) for topic, share in film.items()}
         client.feedback(ranked, clicked=clicked)
     model = client.model("default")
-    for arm, count in model["arms"].items():
-        print(f"{arm}: {count['clicked']} of {count['answered']} lists clicked")
-    for weight in model["weights"]:
-        print(f"{weight['name']}: {weight['weight']:+.2f} ± {weight['sd']:.2f}")
+    for arm, counts in model.arms.items():
+        print(f"{arm}: {counts.clicked} of {counts.answered} lists clicked")
+    for weight in model.weights:
+        print(f"{weight.name}: {weight.weight:+.2f} ± {weight.sd:.2f}")
 
 
 if __name__ == "__main__":

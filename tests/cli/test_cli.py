@@ -11,7 +11,7 @@ from rankfall import __version__
 from rankfall.cli import COMMANDS, app
 from rankfall.policies import PAPER
 
-SMALL = ["--items", "20", "--topics", "3", "--features", "2", "--k", "3", "--steps", "60", "--repeats", "2"]
+SMALL = ["--items", "20", "--topics", "3", "--features", "2", "--k", "3", "--steps", "60", "--users", "2"]
 
 
 def call(*arguments: str) -> Result:

@@ -76,7 +76,7 @@ def test_prepare_tables_of_your_own(folder: Path) -> None:
         (["prepare", "movielens-small", "--topics", "21", "--out", "x"], "from 1 to 20, got 21"),
         (["prepare", "movielens-small", "--threshold", "nan", "--out", "x"], "threshold must be a number"),
         (["prepare", "movielens-small", "--users", "1", "--out", "x"], "1 is not in the range x>=2"),
-        (["prepare", "movielens-small", "--column", "user=u", "--out", "x"], "--column goes with --items-table"),
+        (["prepare", "movielens-small", "--column", "user=u", "--out", "x"], "--column needs --items-table"),
         (["prepare", "r.csv", "--column", "nonsense", "--out", "x"], "'nonsense' is not of the form what=name"),
         (["prepare", "r.csv", "--items-table", "i.csv", "--out", "x"], "i.csv does not exist"),
         (["frobnicate"], "No such command 'frobnicate'"),

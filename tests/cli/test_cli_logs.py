@@ -37,7 +37,7 @@ def test_beside_a_server(tmp_path: Path) -> None:
         before = call("snapshot", "make", "default", "--data", data, "--name", "empty").output.strip()
         said = call("import", path, "--data", data).output
         assert said == "300 lists imported into 'default', 225 of them clicked.\n"
-        assert "300 lists were there already" in call("import", path, "--data", data).output
+        assert "300 lists had been imported before" in call("import", path, "--data", data).output
         learned = server.settled(300)
         assert learned["learned"] == 300
         assert learned["arms"]["baseline"]["answered"] == 300
@@ -67,7 +67,7 @@ def test_an_import_that_was_killed_goes_on(tmp_path: Path) -> None:
         assert 0 < there < 12_000
         said = call("import", path, "--data", data).output
         assert f"{12_000 - there:,} lists imported" in said
-        assert f"{there:,} lists were there already" in said
+        assert f"{there:,} lists had been imported before" in said
         wait_until(lambda: server.state.position >= server.store.end())
         killed = state_of(server)
     with running(str(tmp_path / "other")) as other:

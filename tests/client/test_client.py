@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,12 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
-from fastapi import FastAPI, Request, Response
-from fastapi.responses import JSONResponse, PlainTextResponse
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
 from waiting import PATIENCE, wait_until
 
 from rankfall.client import (
@@ -31,13 +33,16 @@ from rankfall.client import (
     FeedbackResult,
     InvalidError,
     NotFoundError,
-    RankedList,
+    RankResponse,
     RefusedError,
     ServiceError,
     UnavailableError,
 )
-from rankfall.client.exchange import Call, Exchange, Patience
+from rankfall.client.attempts import Attempts, RetryLimits
+from rankfall.client.call import Call
+from rankfall.client.calls.ranking import RankArguments
 from rankfall.errors import FileError
+from rankfall.wire import BatchedRankRequest, Item, ItemDeleted
 
 pytestmark = pytest.mark.stress
 
@@ -49,8 +54,7 @@ class Service:
 
     def __init__(self) -> None:
         self.reset()
-        self.app = FastAPI(openapi_url=None)
-        self._routes(self.app)
+        self.app = Starlette(routes=self._routes())
 
     def reset(self) -> None:
         self.trouble: deque[str] = deque()
@@ -99,107 +103,178 @@ class Service:
             answer = ANSWERS.get(trouble, self.app)
             await answer(scope, replay, send)
 
-    def _routes(self, app: FastAPI) -> None:
-        def rank_one(asked: dict[str, Any], model: str) -> dict[str, Any]:
-            if model == "nowhere":
-                return error("not_found", "no model 'nowhere'; there is: default")
-            known = self.answers.get(asked["request_id"])
-            if known is None:
-                ids = asked.get("candidates") or ["a", "b/ü", "c"]
-                known = {
-                    "event_id": None if self.fallback else f"event-{len(self.answers)}",
-                    "model": model,
-                    "items": [{"id": x, "position": n, "score": None} for n, x in enumerate(ids, 1)][: asked.get("k")],
-                    "model_version": 1,
-                    "policy": "CascadeHybrid",
-                    "mode": "online",
-                    "arm": "fallback" if self.fallback else "policy",
-                    "expires_at": "2026-11-15T22:30:00.123456Z",
-                    "unknown": [],
-                }
-                if asked.get("explain"):
-                    known["items"][0] |= {"title": "A", "relevance": 0.1, "coverage": {"t": 0.5}, "bonus": 0.2}
-                self.answers[asked["request_id"]] = known
-            return known
+    def _rank_one(self, asked: dict[str, Any], model: str) -> dict[str, Any]:
+        if model == "nowhere":
+            return error("not_found", "no model 'nowhere'; there is: default")
+        known = self.answers.get(asked["request_id"])
+        if known is None:
+            ids = asked.get("candidates") or ["a", "b/ü", "c"]
+            known = {
+                "event_id": None if self.fallback else f"event-{len(self.answers)}",
+                "model": model,
+                "items": [{"id": x, "position": n, "score": None} for n, x in enumerate(ids, 1)][: asked.get("k")],
+                "model_version": 1,
+                "policy": "CascadeHybrid",
+                "mode": "online",
+                "arm": "fallback" if self.fallback else "policy",
+                "expires_at": "2026-11-15T22:30:00.123456Z",
+                "unknown": [],
+            }
+            if asked.get("explain"):
+                known["items"][0] |= {"title": "A", "relevance": 0.1, "coverage": {"t": 0.5}, "bonus": 0.2}
+            self.answers[asked["request_id"]] = known
+        return known
 
-        @app.post("/v1/models/{model}/rank")
-        async def rank(model: str, request: Request) -> Response:
-            answer = rank_one(await request.json(), model)
-            return JSONResponse(answer, 404 if "error" in answer else 200)
+    async def _rank(self, request: Request) -> Response:
+        answer = self._rank_one(await request.json(), request.path_params["model"])
+        return JSONResponse(answer, 404 if "error" in answer else 200)
 
-        @app.post("/v1/rank")
-        async def rank_many(request: Request) -> Any:
-            return {"results": [rank_one(each, each["model"]) for each in (await request.json())["requests"]]}
+    async def _rank_many(self, request: Request) -> Response:
+        requests = (await request.json())["requests"]
+        return JSONResponse({"results": [self._rank_one(each, each["model"]) for each in requests]})
 
-        @app.post("/v1/feedback")
-        async def feedback(request: Request) -> Any:
-            counts = dict.fromkeys(["accepted", "duplicate", "late", "unknown", "rejected"], 0)
-            problems = []
-            for index, each in enumerate((await request.json())["feedback"]):
-                event = each["event_id"]
-                known = event.startswith("event-")
-                result = "unknown" if not known else "duplicate" if event in self.learned else "accepted"
-                counts[result] += 1
-                if result == "accepted":
-                    self.learned[event] = each["clicked"]
-                else:
-                    problems.append({"index": index, "event_id": event, "result": result, "reason": "so it is"})
-            return {**counts, "problems": problems}
+    async def _feedback(self, request: Request) -> Response:
+        counts = dict.fromkeys(["accepted", "duplicate", "late", "unknown", "rejected"], 0)
+        problems = []
+        for index, each in enumerate((await request.json())["feedback"]):
+            event = each["event_id"]
+            known = event.startswith("event-")
+            result = "unknown" if not known else "duplicate" if event in self.learned else "accepted"
+            counts[result] += 1
+            if result == "accepted":
+                self.learned[event] = each["clicked"]
+            else:
+                problems.append({"index": index, "event_id": event, "result": result, "reason": "so it is"})
+        return JSONResponse({**counts, "problems": problems})
 
-        @app.post("/v1/events/{event}/activate")
-        async def activate(event: str) -> Any:
-            return {"event_id": event, "active": True, "expires_at": "2026-11-15T23:00:00Z"}
+    async def _page(self, request: Request) -> Response:
+        start = int(request.query_params.get("after", 0))
+        end = start + int(request.query_params["limit"])
+        items = [{"id": n, "coverage": {}, "relevance": []} for n in range(start, min(end, 5))]
+        return JSONResponse({"items": items, "next": str(end) if end < 5 else None})
 
-        @app.get("/v1/catalog/items")
-        async def page(limit: int, after: int = 0) -> Any:
-            end = after + limit
-            return {"items": [{"id": n} for n in range(after, min(end, 5))], "next": str(end) if end < 5 else None}
+    async def _item(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if request.method == "PUT":
+            self.items[name] = await request.json()
+            return JSONResponse({"id": name, "created": True, "version": 2})
+        if name not in self.items:
+            return JSONResponse(error("not_found", f"no item {name!r}"), 404)
+        if request.method == "DELETE":
+            del self.items[name]
+            return JSONResponse({"id": name, "version": 3})
+        if request.method == "PATCH":
+            self.items[name] |= await request.json()
+            return JSONResponse({"id": name, "created": False, "version": 4})
+        return JSONResponse({"id": name, **self.items[name]})
 
-        @app.api_route("/v1/catalog/items/{name:path}", methods=["GET", "PUT", "PATCH", "DELETE"])
-        async def item(name: str, request: Request) -> Any:
-            if request.method == "PUT":
-                self.items[name] = await request.json()
-                return {"id": name, "created": True, "version": 2}
-            if name not in self.items:
-                return JSONResponse(error("not_found", f"no item {name!r}"), 404)
-            if request.method == "DELETE":
-                del self.items[name]
-                return {"id": name, "version": 3}
-            if request.method == "PATCH":
-                self.items[name] |= await request.json()
-                return {"id": name, "created": False, "version": 4}
-            return {"id": name, **self.items[name]}
+    async def _bulk(self, request: Request) -> Response:
+        lines = (await request.body()).splitlines()
+        return JSONResponse({"put": len(lines), "created": 0, "deleted": 0, "version": 5})
 
-        @app.post("/v1/catalog/bulk")
-        async def bulk(request: Request) -> Any:
-            lines = (await request.body()).splitlines()
-            return {"put": len(lines), "created": 0, "deleted": 0, "version": 5}
+    async def _model(self, request: Request) -> Response:
+        name = request.path_params["model"]
+        if request.method != "GET":
+            return JSONResponse({"name": name, **await request.json()})
+        return JSONResponse(
+            {
+                "name": name,
+                "settings": {"k": 7},
+                "version": 3,
+                "learned": 2,
+                "created_at": NOW,
+                "weights": [{"name": "t", "block": "topic", "weight": 0.5, "sd": 0.1}],
+                "counts": {"ranked": 3, "answered": 2, "clicked": 1, "no_click": 1, "expired": 0},
+                "arms": {"policy": {"answered": 2, "clicked": 1, "rate": 0.5}},
+            }
+        )
 
-        @app.post("/v1/models/{model}/snapshots")
-        async def make_snapshot(model: str) -> Any:
-            self.snapshots.append(model)
-            return JSONResponse({"id": "s1", "name": None, "version": 1, "created_at": "2026-11-15T23:00:00Z"}, 201)
+    async def _snapshots(self, request: Request) -> Response:
+        if request.method == "GET":
+            return JSONResponse({"snapshots": [SNAPSHOT]})
+        self.snapshots.append(request.path_params["model"])
+        return JSONResponse(SNAPSHOT, 201)
 
-        @app.get("/v1/models/{model}/snapshots/s1/download")
-        async def download(model: str) -> Any:
-            return Response(b"\x00learned", media_type="application/octet-stream")
+    def _routes(self) -> list[Route]:
+        methods = ["GET", "PUT", "POST", "PATCH", "DELETE"]
+        fixed = [Route(path, always(response), methods=methods) for path, response in FIXED.items()]
+        return [
+            Route("/v1/models/{model}/rank", self._rank, methods=["POST"]),
+            Route("/v1/rank", self._rank_many, methods=["POST"]),
+            Route("/v1/feedback", self._feedback, methods=["POST"]),
+            Route("/v1/catalog/items", self._page),
+            Route("/v1/catalog/items/{name:path}", self._item, methods=methods),
+            Route("/v1/catalog/bulk", self._bulk, methods=["POST"]),
+            Route("/v1/models/{model}/snapshots", self._snapshots, methods=methods),
+            *fixed,
+            Route("/v1/models/{model:path}", self._model, methods=["GET", "PUT", "PATCH"]),
+        ]
 
-        @app.get("/health/ready")
-        async def ready() -> Any:
-            return {"status": "ready"}
 
-        @app.get("/metrics")
-        async def metrics() -> Any:
-            return PlainTextResponse("rankfall_pending_events 3\n")
+def always(response: Response) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(_request: Request) -> Response:
+        return response
 
-        @app.api_route("/{rest:path}", methods=["GET", "PUT", "POST", "PATCH", "DELETE"])
-        async def everything_else(rest: str) -> Any:
-            return {"version": 9, "models": [{"name": "default"}], "snapshots": [], "path": rest}
+    return answer
 
 
 def error(code: str, message: str, **more: str) -> dict[str, Any]:
     return {"error": {"code": code, "message": message, **more}}
 
+
+NOW = "2026-11-15T23:00:00Z"
+SNAPSHOT = {"id": "s1", "name": "", "version": 1, "created_at": NOW}
+LISTED = {
+    "event_id": "event-0",
+    "model": "default",
+    "items": [],
+    "model_version": 1,
+    "policy": "CascadeHybrid",
+    "mode": "online",
+    "arm": "policy",
+    "expires_at": NOW,
+    "unknown": [],
+}
+FIXED: dict[str, Response] = {
+    "/v1/events/{event}/activate": JSONResponse({"event_id": "event-0", "active": True, "expires_at": NOW}),
+    "/v1/events/{event}": JSONResponse(
+        {
+            **{name: LISTED[name] for name in ("event_id", "model", "arm", "expires_at")},
+            "user": "ann",
+            "segment": None,
+            "created_at": NOW,
+            "active": True,
+            "learn": True,
+            "propensity": 1.0,
+            "response": LISTED,
+            "feedback": {"kind": "feedback", "clicked": [2], "at": NOW},
+        }
+    ),
+    "/v1/catalog": JSONResponse(
+        {
+            "items": 5,
+            "topics": ["t"],
+            "features": 1,
+            "ids": "integer",
+            "titles": False,
+            "version": 1,
+            "later": "unknown",
+        }
+    ),
+    "/v1/models": JSONResponse({"models": [{"name": "default", "k": 7}]}),
+    "/v1/models/{model}/reset": JSONResponse({"version": 9}),
+    "/v1/models/{model}/history": JSONResponse(
+        {
+            "bucket_seconds": 60,
+            "buckets": [{"start": NOW, "arms": {"policy": {"answered": 2, "clicked": 1}}, "covered": 1.5}],
+        }
+    ),
+    "/v1/models/{model}/snapshots/s1/restore": JSONResponse({"version": 9}),
+    "/v1/models/{model}/snapshots/s1/download": Response(b"\x00learned", media_type="application/octet-stream"),
+    "/health/ready": JSONResponse({"status": "ready"}),
+    "/metrics": PlainTextResponse("rankfall_pending_events 3\n"),
+    "/v1/users/{user}": JSONResponse({"user": "ann", "models": 1, "events_removed": 2, "events_anonymised": 3}),
+}
 
 ANSWERS: dict[str, Any] = {
     "busy": JSONResponse(error("unavailable", "one moment"), 503, {"Retry-After": "0"}),
@@ -272,7 +347,7 @@ def service(running: tuple[Service, str]) -> Service:
 def hurried(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """No waiting between attempts; the longest pauses they would have had."""
     longest: list[float] = []
-    monkeypatch.setattr("rankfall.client.exchange.uniform", lambda _, high: longest.append(high) or 0.0)
+    monkeypatch.setattr("rankfall.client.attempts.uniform", lambda _, high: longest.append(high) or 0.0)
     return longest
 
 
@@ -363,7 +438,7 @@ def client(connect: Connect, service: Service) -> Any:
 
 def test_a_list_and_its_feedback(client: Any, service: Service) -> None:
     ranked = client.rank(user="ann", k=2, explain=True, exclude=iter(["x"]))
-    assert isinstance(ranked, RankedList)
+    assert isinstance(ranked, RankResponse)
     assert ranked.ids == ("a", "b/ü")
     assert ranked.items[0].title == "A"
     assert ranked.items[0].coverage == {"t": 0.5}
@@ -382,6 +457,11 @@ def test_a_list_and_its_feedback(client: Any, service: Service) -> None:
 def test_every_call_has_its_own_request_id(client: Any, service: Service) -> None:
     assert client.rank().event_id != client.rank().event_id
     assert client.rank(request_id="r").event_id == client.rank(request_id="r").event_id
+
+
+def test_the_client_takes_what_the_service_takes() -> None:
+    assert set(RankArguments.__annotations__) == set(BatchedRankRequest.__struct_fields__)
+    assert set(inspect.signature(Client.rank).parameters) - {"self"} == set(RankArguments.__annotations__)
 
 
 def test_many_lists_at_once(client: Any, service: Service) -> None:
@@ -501,7 +581,7 @@ def test_what_the_caller_gave_twice_stays_a_duplicate(client: Any, service: Serv
 def test_an_item_deleted_by_a_lost_attempt_is_deleted(client: Any, service: Service) -> None:
     client.put_item("x", coverage={}, relevance=[])
     service.trouble.append("lost")
-    assert client.delete_item("x") == {"id": "x", "version": None}
+    assert client.delete_item("x") == ItemDeleted("x", None)
     with pytest.raises(NotFoundError, match="no item 'x'"):
         client.delete_item("x")
 
@@ -531,8 +611,8 @@ def test_what_never_left_is_sent_again(connect: Connect, service: Service, monke
             stack.enter_context(serving(service, sock))
             return 0.0
 
-        monkeypatch.setattr("rankfall.client.exchange.uniform", start)
-        assert connect(address(sock)).make_snapshot()["id"] == "s1"
+        monkeypatch.setattr("rankfall.client.attempts.uniform", start)
+        assert connect(address(sock)).make_snapshot().id == "s1"
         assert service.snapshots == ["default"]
 
 
@@ -656,9 +736,9 @@ def test_settings_that_make_no_sense(connect: Connect, options: Any) -> None:
 def test_ids_in_paths_arrive_as_they_are(client: Any, service: Service, item: str | int) -> None:
     client.put_item(item, coverage={"t": 1.0}, relevance=[0.5], title="T")
     assert list(service.items) == [str(item)]
-    assert client.patch_item(item, relevance=[0.25])["version"] == 4
-    assert client.item(item) == {"id": str(item), "title": "T", "coverage": {"t": 1.0}, "relevance": [0.25]}
-    assert client.delete_item(item)["version"] == 3
+    assert client.patch_item(item, relevance=[0.25]).version == 4
+    assert client.item(item) == Item(str(item), {"t": 1.0}, [0.25], "T")
+    assert client.delete_item(item).version == 3
     with pytest.raises(NotFoundError):
         client.item(item)
 
@@ -673,9 +753,9 @@ def test_an_empty_id_is_not_a_path(client: Any, service: Service) -> None:
 def test_pages_are_turned_when_needed(client: Any, service: Service) -> None:
     items = client.items(page_size=2)
     assert service.seen == []
-    assert [next(items)["id"], next(items)["id"]] == [0, 1]
+    assert [next(items).id, next(items).id] == [0, 1]
     assert len(service.seen) == 1
-    assert [item["id"] for item in items] == [2, 3, 4]
+    assert [item.id for item in items] == [2, 3, 4]
     assert len(service.seen) == 3
 
 
@@ -694,7 +774,7 @@ def test_numpy_is_understood(client: Any, service: Service) -> None:
 
 def test_many_items_as_lines_or_as_a_file(client: Any, service: Service, tmp_path: Path) -> None:
     items = [{"id": n, "coverage": {"t": 1}, "relevance": []} for n in range(3)]
-    assert client.put_items(iter(items))["put"] == 3
+    assert client.put_items(iter(items)).put == 3
     assert [json.loads(line) for line in service.seen[0][2].splitlines()] == items
     assert service.headers[0]["content-type"] == "application/x-ndjson"
     (tmp_path / "items.parquet").write_bytes(b"PAR1")
@@ -797,7 +877,7 @@ def response(status: int, **headers: str) -> httpx.Response:
 
 
 def test_the_service_says_how_long_to_wait() -> None:
-    exchange = Exchange(Call("GET", "/", bytes), "http://x", Patience())
+    exchange = Attempts(Call("GET", "/", bytes), "http://x", RetryLimits())
     exchange.request()
     exchange.take(response(503, retry_after="7"))
     assert exchange.pause == 7.0
@@ -809,7 +889,7 @@ OUTCOMES = [200, 400, 429, 502, 503, 504, httpx.ConnectError("refused"), httpx.R
 @given(st.lists(st.sampled_from(OUTCOMES), min_size=10, max_size=10), st.integers(0, 5), st.booleans())
 def test_attempts_are_bounded_and_safe(outcomes: list[Any], retries: int, repeatable: bool) -> None:
     call = Call("POST", "/", lambda reply: reply, repeatable=repeatable)
-    exchange = Exchange(call, "http://x", Patience(retries=retries))
+    exchange = Attempts(call, "http://x", RetryLimits(retries=retries))
     tried = []
     try:
         for outcome in outcomes:

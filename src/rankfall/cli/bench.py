@@ -1,4 +1,4 @@
-"""``rankfall bench``: how fast it is, beside plain NumPy, in one run."""
+"""``rankfall bench``: how fast policies are, compared with plain NumPy in one run."""
 
 from __future__ import annotations
 

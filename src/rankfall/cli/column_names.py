@@ -11,7 +11,7 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 
 class ColumnName(click.ParamType[tuple[str, str]]):
-    """``item=product_id``: items stand in column ``product_id``."""
+    """``item=product_id``: column ``product_id`` holds the items."""
 
     name = "what=name"
 

@@ -1,4 +1,4 @@
-"""``rankfall data``: see, get and prepare data sets."""
+"""``rankfall data``: list, download and prepare data sets."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _ratings(name_or_path: str, items_table: Path | None, columns: tuple[tuple[s
     if items_table is not None:
         return tables(name_or_path, items_table, **dict(columns))
     if columns:
-        raise click.UsageError("--column goes with --items-table")
+        raise click.UsageError("--column needs --items-table")
     return find(name_or_path)
 
 

@@ -49,7 +49,9 @@ def command(
             done = import_clicks(engine, model, log, step)
     click.echo(f"{done.lists:,} lists imported into {model!r}, {done.clicked:,} of them clicked.")
     if done.known:
-        click.echo(f"{done.known:,} lists were there already.")
+        click.echo(f"{done.known:,} lists had been imported before.")
     if done.left_out:
         named = "; ".join(f"list {name!r}: item {item!r}" for name, item in done.left_out[:3])
-        click.echo(f"{len(done.left_out):,} lists left out, for items that are not in the catalog ({named}).")
+        click.echo(
+            f"{len(done.left_out):,} lists left out because the catalog does not have one of their items ({named})."
+        )

@@ -1,4 +1,4 @@
-"""``rankfall policies``: the policies there are."""
+"""``rankfall policies``: list the policies."""
 
 from __future__ import annotations
 

@@ -117,10 +117,10 @@ def _say(console: Console, result: Replay) -> None:
     table.add_row("lists in the log", f"{counts.lists:,}")
     table.add_row("learned from", f"{counts.learned:,}")
     for name, value in (
-        ("not answered", counts.unanswered),
-        ("not for learning (see --every-list)", counts.not_for_learning),
+        ("without feedback", counts.unanswered),
+        ("not meant for learning (see --every-list)", counts.not_for_learning),
         (f"without a {result.scope}", counts.without_key),
-        ("not in the catalog of their time", counts.without_catalog),
+        ("with items that were not in the catalog", counts.without_catalog),
     ):
         if value:
             table.add_row(name, f"{value:,}")
@@ -131,15 +131,20 @@ def _say(console: Console, result: Replay) -> None:
     for name, weight in result.weights.items():
         table.add_row(f"weight of {name}", f"{weight:+.4f}")
     table.add_section()
-    table.add_row("lists drawn at random, of those answered", f"{counts.random:,} ({result.support:.1%})")
+    table.add_row("drawn at random, of those with feedback", f"{counts.random:,} ({result.support:.1%})")
     found = result.estimate
     if found is not None:
-        table.add_row("the same as it would have shown", f"{found.matched:,} (worth {found.effective:,.0f})")
-        table.add_row("click rate there, as logged", f"{found.logged:.4f}")
-        table.add_row("click rate of this policy, IPS", _interval(found.ips.value, found.ips.low, found.ips.high))
+        table.add_row(
+            "of these, lists that it would have shown",
+            f"{found.matched:,} (effective sample size {found.effective:,.0f})",
+        )
+        table.add_row("click rate of those drawn at random", f"{found.logged:.4f}")
+        table.add_row(
+            "estimated click rate of this policy, IPS", _interval(found.ips.value, found.ips.low, found.ips.high)
+        )
         if found.self_normalised is not None:
             one = found.self_normalised
-            table.add_row("self-normalised", _interval(one.value, one.low, one.high))
+            table.add_row("estimated click rate, self-normalised", _interval(one.value, one.low, one.high))
     console.print(table)
     if result.why is not None:
         console.print(result.why[0].upper() + result.why[1:] + ".", highlight=False)

@@ -47,7 +47,7 @@ from rankfall.users import CascadeUser
     "--steps", type=click.IntRange(1), default=5000, show_default=True, help="Number of lists shown to each user."
 )
 @click.option(
-    "--repeats",
+    "--users",
     type=click.IntRange(1),
     default=10,
     show_default=True,
@@ -82,7 +82,7 @@ def command(
     features: int,
     k: int,
     steps: int,
-    repeats: int,
+    users: int,
     tradeoff: float,
     gamma: float,
     seed: int,
@@ -99,7 +99,7 @@ def command(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise FileError(f"cannot make the folder {out}: {problem.strerror}") from problem
-    world = generate(items, topics, features, users=repeats, seed=seed)
+    world = generate(items, topics, features, users=users, seed=seed)
     runs = _compare(world, policies, k, steps, tradeoff, gamma, seed)
     numbers = out / "runs.parquet"
     with replacing(numbers) as temporary:
@@ -118,7 +118,7 @@ def _compare(
     world: Generated, policies: tuple[str, ...], k: int, steps: int, tradeoff: float, gamma: float, seed: int
 ) -> pl.DataFrame:
     """Every policy on every user, with common random numbers."""
-    catalog, repeats = world.catalog, len(world.theta)
+    catalog = world.catalog
     users = [
         CascadeUser(catalog.coverage, catalog.relevance, theta, beta, tradeoff)
         for theta, beta in zip(world.theta, world.beta, strict=True)
@@ -132,7 +132,7 @@ def _compare(
     )
     frames = []
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("simulating", total=len(policies) * repeats * steps)
+        task = bar.add_task("simulating", total=len(policies) * len(users) * steps)
         for name in policies:
             bar.update(task, description=name)
             policy = POLICIES[name].make(catalog, gamma=gamma, k=k, steps=steps)

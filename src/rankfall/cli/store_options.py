@@ -24,7 +24,7 @@ def store_options(command: C) -> C:
 
 
 def open_store_at(data: Path | None, store: str | None) -> Store:
-    """The store, which must be there."""
+    """Open the store, which must exist."""
     from rankfall.stores import open_store
 
     if data is not None and store is not None:
@@ -33,7 +33,7 @@ def open_store_at(data: Path | None, store: str | None) -> Store:
 
 
 def open_engine_at(data: Path | None, store: str | None) -> Engine:
-    """The models of the store, beside whatever servers run on it."""
+    """Open the store with its models; servers may run on it meanwhile."""
     from rankfall.errors import RankfallError
 
     try:

@@ -12,9 +12,10 @@ try:
 except ModuleNotFoundError as problem:  # pragma: no cover
     raise ModuleNotFoundError("the client needs httpx: pip install 'rankfall[client]'", name="httpx") from problem
 
-from rankfall.client.answers import FeedbackProblem, FeedbackResult, RankedItem, RankedList
-from rankfall.client.ranking import Feedback, RankRequest
-from rankfall.client.shells import AsyncClient, Client
+from rankfall.client.async_client import AsyncClient
+from rankfall.client.calls.feedback import FeedbackArguments, FeedbackResult
+from rankfall.client.calls.ranking import RankArguments
+from rankfall.client.sync_client import Client
 from rankfall.errors import (
     ConflictError,
     InvalidError,
@@ -23,19 +24,20 @@ from rankfall.errors import (
     ServiceError,
     UnavailableError,
 )
+from rankfall.wire import FeedbackProblem, RankedItem, RankResponse
 
 __all__ = [
     "AsyncClient",
     "Client",
     "ConflictError",
-    "Feedback",
+    "FeedbackArguments",
     "FeedbackProblem",
     "FeedbackResult",
     "InvalidError",
     "NotFoundError",
-    "RankRequest",
+    "RankArguments",
+    "RankResponse",
     "RankedItem",
-    "RankedList",
     "RefusedError",
     "ServiceError",
     "UnavailableError",

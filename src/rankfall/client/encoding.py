@@ -1,11 +1,13 @@
 """Paths and bodies, as they go over the wire."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
 from rankfall.errors import InvalidError
+
+Id = str | int
 
 
 def path(*parts: str | int) -> str:
@@ -36,13 +38,19 @@ def query(**values: object) -> dict[str, str]:
     return {name: str(value) for name, value in given(**values).items()}
 
 
+def check_names(given: Mapping[str, Any], allowed: Iterable[str]) -> None:
+    """Refuse arguments that nobody takes."""
+    if unknown := sorted(set(given) - set(allowed)):
+        raise InvalidError(f"unknown: {', '.join(unknown)}; there is: {', '.join(allowed)}", code="invalid")
+
+
 def given(**values: object) -> dict[str, Any]:
     """The values that are not None."""
     return {name: value for name, value in values.items() if value is not None}
 
 
 def body(value: object) -> bytes:
-    """JSON; NumPy's numbers and arrays are welcome, NaN is not.
+    """JSON; NumPy's numbers and arrays are taken, NaN is not.
 
     >>> body({"k": 3})
     b'{"k":3}'

@@ -1,4 +1,4 @@
-"""What a simulation leaves behind: single runs, and tables of many."""
+"""Results of simulations: single runs, and tables of many."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Run:
     Attributes
     ----------
     steps : (n,) the checkpoints, in lists shown.
-    regret : (n,) cumulative expected regret: what the best list would have earned, less what was shown.
-    clicks : (n,) cumulative lists that were really clicked.
-    touched : (n,) cumulative number of topics in the list that the user cares to tell apart; NaN if unknown.
-    covered : (n,) the same, each topic weighted by the probability that the list covers it.
-    best : expected reward of the best list, the most that can be earned in one step; for users who change, on average.
+    regret : (n,) expected regret so far: reward of the best list less reward of the list shown, summed over steps.
+    clicks : (n,) how many lists were clicked so far.
+    touched : (n,) topics that lists touch, summed over steps; NaN if the user has no topics.
+    covered : (n,) the same, each topic weighted by how well the list covers it.
+    best : expected reward of the best list; for users who change, the mean over steps.
     """
 
     steps: IntArray

@@ -115,15 +115,15 @@ class Importer:
         response = RankResponse(
             event_id=event_id,
             model=self._model.name,
-            items=[
+            items=tuple(
                 RankedItem(ids[row], i, None, None if titles is None else titles[row]) for i, row in enumerate(rows, 1)
-            ],
+            ),
             model_version=0,
             policy="baseline",
             mode=self._model.settings.mode,
             arm="baseline",
             expires_at=moment(expires),
-            unknown=[],
+            unknown=(),
         )
         return msgspec.json.encode(response).decode()
 

@@ -63,25 +63,25 @@ def response_of(
     return RankResponse(
         event_id=event_id,
         model=model.name,
-        items=_items(resolved, chosen, policy if resolved.request.explain else None),
+        items=_ranked_items(resolved, chosen, policy if resolved.request.explain else None),
         model_version=version,
         policy=model.settings.policy if chosen.arm == "policy" else "baseline",
         mode=model.settings.mode,
         arm=chosen.arm,
         expires_at=None if expires is None else moment(expires),
-        unknown=resolved.unknown,
+        unknown=tuple(resolved.unknown),
     )
 
 
-def _items(resolved: ResolvedRequest, chosen: ChosenList, explained_by: Policy | None) -> list[RankedItem]:
+def _ranked_items(resolved: ResolvedRequest, chosen: ChosenList, explained_by: Policy | None) -> tuple[RankedItem, ...]:
     ids, titles, ranking, rows = resolved.catalog.ids, resolved.catalog.titles, chosen.ranking, chosen.rows.tolist()
     scores = [None] * len(rows) if ranking is None else [_finite(score) for score in ranking.scores.tolist()]
-    items = [
+    items = tuple(
         RankedItem(ids[row], i + 1, scores[i], None if titles is None else titles[row]) for i, row in enumerate(rows)
-    ]
+    )
     if explained_by is None or ranking is None:
         return items
-    return [
+    return tuple(
         msgspec.structs.replace(
             item,
             relevance=float(parts.relevance),
@@ -89,7 +89,7 @@ def _items(resolved: ResolvedRequest, chosen: ChosenList, explained_by: Policy |
             bonus=_finite(float(parts.bonus)),
         )
         for item, parts in zip(items, explained_by.explain(ranking), strict=True)
-    ]
+    )
 
 
 def _finite(score: float) -> float | None:

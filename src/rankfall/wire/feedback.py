@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, TypeAlias
 
-from msgspec import Meta, field
+from msgspec import Meta
 
 from rankfall.wire.fields import (
     FieldError,
@@ -76,7 +76,7 @@ class FeedbackResponse(Response, frozen=True, kw_only=True):
     late: int = 0
     unknown: int = 0
     rejected: int = 0
-    problems: list[FeedbackProblem] = field(default_factory=list)
+    problems: tuple[FeedbackProblem, ...] = ()
 
     @property
     def ok(self) -> bool:

@@ -87,18 +87,18 @@ class RankResponse(Response, frozen=True, kw_only=True):
 
     event_id: Annotated[str | None, Meta(description="what feedback names; null if the list could not be stored")]
     model: str
-    items: list[RankedItem]
+    items: tuple[RankedItem, ...]
     model_version: int
     policy: str
     mode: str
     arm: Arm
     expires_at: Annotated[datetime | None, Meta(description="feedback counts until then")]
-    unknown: Annotated[list[ItemId], Meta(description="ids of the request that are not in the catalog")]
+    unknown: Annotated[tuple[ItemId, ...], Meta(description="ids of the request that are not in the catalog")]
 
     @property
-    def ids(self) -> list[str | int]:
+    def ids(self) -> tuple[str | int, ...]:
         """The ids of the items, in order."""
-        return [item.id for item in self.items]
+        return tuple(item.id for item in self.items)
 
 
 class RankBatchResponse(Response, frozen=True):

@@ -51,11 +51,11 @@ async def feedback(request: Request) -> Response:
     results = await state.engine.writer.submit(GiveFeedback(tuple(given), grant.models_for("feedback")))
     _count(state.metrics, results)
     counts: dict[str, int] = Counter(fed.result for fed in results)
-    problems = [
+    problems = tuple(
         FeedbackProblem(i, one.event_id, fed.result, fed.reason)
         for i, (one, fed) in enumerate(zip(given, results, strict=True))
         if fed.result != "accepted"
-    ]
+    )
     return json_response(FeedbackResponse(**counts, problems=problems))
 
 

@@ -1,141 +1,35 @@
-"""One call to the service, from the first attempt to its result; nothing here touches the network or sleeps.
+"""The attempts of one call, from the first to its result; nothing here touches the network or sleeps.
 
-A `Call` says what to ask and how to read the answer. An `Exchange` decides, after each attempt, whether the call is
-over and how long to pause if it is not. `Client` and `AsyncClient` only send and sleep: every decision is made once.
+`Attempts` decides, after each attempt, whether the call is over and how long to pause if it is not. `Client` and
+`AsyncClient` only send and sleep: every decision is made here, once.
 """
 
-import json
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from random import uniform
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import Generic, TypedDict, TypeVar
 
 import httpx
+import msgspec
 
-from rankfall.errors import (
-    ConflictError,
-    InvalidError,
-    NotFoundError,
-    RefusedError,
-    ServiceError,
-    UnavailableError,
-)
+from rankfall.client.call import AGAIN, GATEWAY, NO_RESPONSE, Call, Reply
+from rankfall.errors import InvalidError, ServiceError, UnavailableError
 
 T = TypeVar("T")
 
 API_KEY = "X-API-Key"
-NO_ANSWER = 0  # stands where a status would be
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds
-
-AGAIN = frozenset({429, 502, 503, 504})
-GATEWAY = frozenset({502, 504})  # someone on the way gave up: the service may have done its work
 NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 LOST = (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError, httpx.ProxyError)
 
-STATUS = {
-    "bad_request": 400,
-    "unauthorized": 401,
-    "forbidden": 403,
-    "not_found": 404,
-    "timeout": 408,
-    "conflict": 409,
-    "too_large": 413,
-    "unsupported": 415,
-    "invalid": 422,
-    "unavailable": 503,
-}
-ERRORS: dict[int, type[ServiceError]] = {
-    401: RefusedError,
-    403: RefusedError,
-    404: NotFoundError,
-    408: UnavailableError,
-    409: ConflictError,
-    **dict.fromkeys((400, 413, 415, 422), InvalidError),
-    **dict.fromkeys(AGAIN, UnavailableError),
-}
-
 
 @dataclass(frozen=True)
-class Reply:
-    """An answer of the service.
-
-    ``repeated`` is true if an earlier attempt of the same call may have been carried out, its answer lost on the way.
-    """
-
-    status: int = NO_ANSWER
-    body: bytes = b""
-    repeated: bool = False
-
-    def json(self) -> Any:
-        """The body as JSON.
-
-        >>> Reply(200, b'{"version": 3}').json()
-        {'version': 3}
-        """
-        return json.loads(self.body)
-
-    def error(self) -> ServiceError:
-        """The error this answer stands for.
-
-        >>> Reply(404, b'{"error": {"code": "not_found", "message": "no item 7"}}').error()
-        NotFoundError('no item 7')
-        """
-        try:
-            return as_error(self.json()["error"], self.status)
-        except (ValueError, LookupError, TypeError, AttributeError):  # not the service's words: a proxy's, perhaps
-            codes = {status: code for code, status in STATUS.items()} | dict.fromkeys(AGAIN, "unavailable")
-            doubt = "; it may have been carried out" if self.status in GATEWAY else ""
-            message = f"HTTP status {self.status} without an explanation{doubt}"
-            code = codes.get(self.status, "bad_answer")
-            return ERRORS.get(self.status, ServiceError)(message, code=code, status=self.status)
-
-
-def as_error(details: Mapping[str, Any], status: int | None = None) -> ServiceError:
-    """The error for the service's own ``{"code": ..., "message": ..., "where": ...}``.
-
-    >>> as_error({"code": "invalid", "message": "k must be at least 1, not 0", "where": "body.k"})
-    InvalidError('k must be at least 1, not 0 (body.k)')
-    """
-    code, message = str(details["code"]), str(details["message"])
-    status = STATUS.get(code) if status is None else status
-    where = f" ({details['where']})" if details.get("where") else ""
-    return ERRORS.get(status or NO_ANSWER, ServiceError)(message + where, code=code, status=status)
-
-
-@dataclass(frozen=True)
-class Call(Generic[T]):
-    """What to ask, how to read the answer, and when asking again is safe.
-
-    Parameters
-    ----------
-    method, path
-        As in HTTP; the path is percent-encoded already. Without a path there is nothing to ask: ``read`` gets a
-        `Reply` with no status.
-    read
-        Makes the result of a reply. What it cannot read becomes a `ServiceError`.
-    params, content, media
-        Query, body and its content type.
-    repeatable
-        Whether doing it twice does no more than doing it once. If not, only attempts that never left are repeated.
-    understands
-        Statuses besides 2xx that are for ``read``, and not errors; `NO_ANSWER` among them if silence is an answer.
-    """
-
-    method: str
-    path: str
-    read: Callable[[Reply], T]
-    params: Mapping[str, str] = field(default_factory=dict)
-    content: bytes | None = None
-    media: str = "application/json"
-    repeatable: bool = True
-    understands: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True)
-class Patience:
+class RetryLimits:
     """How often and how long a call is tried.
 
     Parameters
@@ -143,12 +37,12 @@ class Patience:
     retries
         Attempts after the first.
     timeout
-        Seconds that connecting, sending, or waiting for the next piece of an answer may take.
+        Seconds that connecting, sending, or waiting for the next piece of a response may take.
     deadline
         Seconds for all attempts and pauses together: no attempt starts later, and the timeout of each is cut to what is
         left.
 
-    >>> Patience(retries=-1)
+    >>> RetryLimits(retries=-1)
     Traceback (most recent call last):
     rankfall.errors.InvalidError: retries must be 0 or more, not -1
     """
@@ -177,17 +71,17 @@ class Sending(TypedDict):
     follow_redirects: bool
 
 
-class Exchange(Generic[T]):
+class Attempts(Generic[T]):
     """One call in progress.
 
     The owner, until ``over``: sleeps ``pause`` seconds, sends ``request()``, and gives what comes back to ``take`` or,
     if nothing does, to ``lost``. Both raise when the call has failed for good. Then there is ``result()``.
 
-    >>> exchange = Exchange(Call("GET", "/metrics", lambda reply: reply.body), "http://localhost:8321", Patience())
-    >>> exchange.request()["url"], exchange.pause, exchange.over
+    >>> attempts = Attempts(Call("GET", "/metrics", lambda reply: reply.body), "http://localhost:8321", RetryLimits())
+    >>> attempts.request()["url"], attempts.pause, attempts.over
     ('http://localhost:8321/metrics', 0.0, False)
-    >>> exchange.take(httpx.Response(200, content=b"up 1"))
-    >>> exchange.over, exchange.result()
+    >>> attempts.take(httpx.Response(200, content=b"up 1"))
+    >>> attempts.over, attempts.result()
     (True, b'up 1')
     """
 
@@ -195,12 +89,12 @@ class Exchange(Generic[T]):
         self,
         call: Call[T],
         base: str,
-        patience: Patience,
+        limits: RetryLimits,
         key: str | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._call, self._base, self._patience, self._key, self._clock = call, base, patience, key, clock
-        self._end = clock() + patience.deadline
+        self._call, self._base, self._limits, self._key, self._clock = call, base, limits, key, clock
+        self._end = clock() + limits.deadline
         self._attempts = 0
         self._repeated = False  # an earlier attempt may have been carried out
         self._reply = None if call.path else Reply()
@@ -217,12 +111,12 @@ class Exchange(Generic[T]):
         Raises
         ------
         ServiceError
-            If the answer cannot be read.
+            If the response cannot be read.
         """
         assert self._reply is not None
         try:
             return self._call.read(self._reply)
-        except (ValueError, LookupError, TypeError, AttributeError) as problem:
+        except (msgspec.DecodeError, ValueError, LookupError) as problem:
             start = self._hide(self._reply.body.decode(errors="replace"))[:80]
             raise ServiceError(
                 f"{self._name()} was answered with something the client cannot read: {start!r}",
@@ -241,12 +135,12 @@ class Exchange(Generic[T]):
             "params": self._call.params or None,
             "content": self._call.content,
             "headers": headers,
-            "timeout": max(min(self._patience.timeout, self._end - self._clock()), 1e-3),
+            "timeout": max(min(self._limits.timeout, self._end - self._clock()), 1e-3),
             "follow_redirects": False,  # they would carry the key elsewhere
         }
 
     def take(self, response: httpx.Response) -> None:
-        """An answer came: the end, or a reason to ask again."""
+        """A response came: the end, or a reason to ask again."""
         status = response.status_code
         body = response.content
         if self._key and not response.is_success:  # should someone have quoted the key, it goes no further
@@ -259,9 +153,9 @@ class Exchange(Generic[T]):
         self._repeated |= status in GATEWAY
 
     def lost(self, problem: httpx.RequestError) -> None:
-        """No answer came: a reason to ask again, or the end."""
+        """No response came: a reason to ask again, or the end."""
         unsent = isinstance(problem, NEVER_SENT)
-        if NO_ANSWER in self._call.understands:
+        if NO_RESPONSE in self._call.understands:
             self._reply = Reply()
         elif not isinstance(problem, LOST):
             message = f"{self._name()}: {self._hide(str(problem))}"
@@ -276,7 +170,7 @@ class Exchange(Generic[T]):
 
     def _again(self, at_least: float = 0.0) -> bool:
         """Whether another attempt fits; if so, ``pause`` says when: exponential backoff with full jitter."""
-        if self._attempts > self._patience.retries:
+        if self._attempts > self._limits.retries:
             return False
         longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (self._attempts - 1))
         self.pause = max(at_least, uniform(0.0, longest))
