@@ -2,10 +2,15 @@
 
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 
+import httpx
 import pytest
-from engines import WAIT, FakeClock, Quiet, arrays, batch, make_model, open_engine, small_catalog
+from engines import WAIT, FakeClock, Quiet, arrays, batch, make_model, open_engine
+from engines import small_catalog as few_items
 from postgres import Cluster
+from served import FEED, PATCH, RANK, Served, problem
+from waiting import wait_until
 
 from rankfall.errors import JournalError, StoreError, UnavailableError
 from rankfall.history.export import export
@@ -129,7 +134,7 @@ def test_a_restart_in_that_state(place: str, engine: Quiet, entry: Encoded) -> N
     append(place, entry)
     second = engine.rank_now()
     assert engine.feed_now((second.id, 3))[0].result == "accepted"
-    lines = prepare(place, small_catalog, {})
+    lines = prepare(place, few_items, {})
     assert lines[0].startswith("Learning has stopped: ")
     again = open_engine(place)
     try:
@@ -149,7 +154,7 @@ def test_a_restart_in_that_state(place: str, engine: Quiet, entry: Encoded) -> N
 def test_a_store_that_begins_in_the_future_cannot_be_served(place: str) -> None:
     append(place, Encoded("catalog", 7, "{}", None), "")
     with pytest.raises(Exception, match="cannot be served: entry 1 was written by a newer version"):
-        prepare(place, small_catalog, {})
+        prepare(place, few_items, {})
 
 
 @pytest.mark.parametrize("checkpoint", ["engine", "owner"])
@@ -215,10 +220,10 @@ def _without_patience(body: dict[str, object]) -> dict[str, object]:
     return {name: value for name, value in body.items() if name != "patience"}
 
 
-def test_an_export_says_that_it_must_be_upgraded(place: str, engine: Quiet, tmp_path: object) -> None:
+def test_an_export_says_that_it_must_be_upgraded(place: str, engine: Quiet, tmp_path: Path) -> None:
     append(place, FUTURE["a version"])
     with pytest.raises(JournalError, match="has version 9; this version reads up to 1"):
-        export(engine.store, tmp_path)  # type: ignore[arg-type]
+        export(engine.store, tmp_path)
 
 
 # What is durable is never told as an error
@@ -278,3 +283,40 @@ def test_a_commit_that_fails_stores_nothing_and_says_so(
         if not postgres.running:
             postgres.start()
         engine.stop()
+
+
+def test_a_server_says_that_it_has_stopped_and_serves_on(tmp_path: Path, small_catalog: Path) -> None:
+    """Over HTTP, in a process of its own, and once more after a restart."""
+    data = tmp_path / "data"
+    with Served(log=tmp_path / "log", data=data, catalog=small_catalog) as served:
+        event = served.client.post(RANK, json={"k": 3}).json()
+        append(str(data), FUTURE["a kind"])
+        check_stopped(served)
+        given = served.client.post(FEED, json={"event_id": event["event_id"], "clicked": 1})
+        assert (given.status_code, given.json()["accepted"]) == (200, 1)
+        refused = served.client.patch(PATCH, json={"gamma": 2.0})
+        assert "upgrade it" in problem(refused, 503, "unavailable")
+        served.kill()
+        served.spawn()
+        wait_until(lambda: answers(served))
+        check_stopped(served)
+        assert served.client.get(f"/v1/events/{event['event_id']}").json()["feedback"]["clicked"] == [1]
+        assert (
+            served.said(1_000).count("learning has stopped; upgrade this server") == 3
+        )  # once at each start, and live
+
+
+def check_stopped(served: Served) -> None:
+    ready = wait_until(lambda: (found := served.client.get("/health/ready")).status_code == 503 and found)
+    assert isinstance(ready, httpx.Response)
+    assert ready.json()["reason"].startswith("learning has stopped: entry 3 was written by a newer version")
+    assert "rankfall_learning_stopped 1.0" in served.client.get("/metrics").text
+    assert served.client.post(RANK, json={"k": 3}).json()["arm"] == "policy"
+    assert served.client.get(PATCH).json()["learned"] == 0
+
+
+def answers(served: Served) -> bool:
+    try:
+        return served.client.get("/health/live").status_code == 200
+    except httpx.TransportError:
+        return False

@@ -6,6 +6,7 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -211,7 +212,11 @@ class Model:
             return Template(policy, catalog, version, settings)
         blocked = [item for item in settings.blocked if item in catalog]
         shown = catalog.withdraw(blocked) if blocked else catalog
-        return Template(policy_of(settings, shown), catalog, version, settings)
+        policy = policy_of(settings, shown)
+        if len(shown):  # lays out what all owners share here, and not when the first of them is served
+            with suppress(Exception):  # whoever is served meets the error again, and gets the baseline
+                policy.rank(min(settings.k, len(shown)), rng=np.random.default_rng(0))
+        return Template(policy, catalog, version, settings)
 
     def owner(self, user: str | None, segment: str | None) -> str | None:
         """Whose state serves this caller; None if the caller did not say what is needed to know."""
