@@ -13,7 +13,7 @@ import polars as pl
 from rankfall.arrays import FloatArray, finite, number, whole
 from rankfall.errors import FileError, ProblemError
 from rankfall.files import reading_parquet, replacing
-from rankfall.kernels import clicklogs
+from rankfall.kernels import click_models
 from rankfall.users import Cascade, ClickModel, DependentClick, PerItem, PositionBased, Reward, User
 from rankfall.users.fitting.click_logs import Clicks, read_log
 
@@ -108,7 +108,7 @@ class Fitted:
         missing = alpha.is_null().to_numpy()
         usual = float(np.average(self.attraction, weights=self.views)) if self.views.sum() > 0 else 0.5
         chance = np.empty(len(log.item))
-        clicklogs.probabilities(
+        click_models.probabilities(
             log.start, log.item, alpha.fill_null(usual).to_numpy(), self.examination, self.termination, chance
         )
         right = np.clip(np.where(log.click, chance, 1.0 - chance), LEAST, 1.0 - LEAST)

@@ -10,7 +10,7 @@ import numpy as np
 from rankfall.arrays import FloatArray, number, whole
 from rankfall.click_logs import ClickLog
 from rankfall.errors import ProblemError
-from rankfall.kernels import clicklogs
+from rankfall.kernels import click_models
 from rankfall.users.fitting.click_logs import Clicks, read_log
 from rankfall.users.fitting.fitted import Fitted, Model
 
@@ -35,7 +35,7 @@ def fit_cascade(clicks: Clicks, *, prior: float = 0.0) -> Fitted:
     """
     log, prior = read_log(clicks), _prior(prior)
     clicked, views = np.zeros(len(log.items)), np.zeros(len(log.items))
-    clicklogs.first_clicks(log.start, log.item, log.click, clicked, views)
+    click_models.first_clicks(log.start, log.item, log.click, clicked, views)
     alpha = _share(clicked, views, prior)
     ones = np.ones(log.positions)
     # The likelihood of first clicks is that of a binomial for each item, as what is below is not looked at.
@@ -74,14 +74,14 @@ def fit_dependent_click(
     n, k = len(log.items), log.positions
     last = np.empty(log.lists, dtype=np.int64)
     clicked, sure, passed, open_ends = np.zeros(n), np.zeros(n), np.zeros(k), np.zeros(k)
-    clicklogs.dependent_counts(log.start, log.item, log.click, last, clicked, sure, passed, open_ends)
+    click_models.dependent_counts(log.start, log.item, log.click, last, clicked, sure, passed, open_ends)
     seen = passed + open_ends
     v = np.divide(open_ends, seen, out=np.full(k, 0.5), where=seen > 0)
 
     def step(parameters: FloatArray) -> tuple[FloatArray, float]:
         alpha, v = parameters[:n], parameters[n:]
         more, ended = np.zeros(n), np.zeros(k)
-        unsure = clicklogs.dependent_step(log.start, log.item, last, alpha, v, more, ended)
+        unsure = click_models.dependent_step(log.start, log.item, last, alpha, v, more, ended)
         now = unsure + _binomial(clicked, sure - clicked, alpha) + _binomial(np.zeros(k), passed, v)
         after = np.divide(ended, seen, out=v.copy(), where=seen > 0)
         return np.concatenate([_share(clicked, sure + more, prior), after]), now
@@ -90,7 +90,7 @@ def fit_dependent_click(
     found, taken, converged = _squarem(step, start, _iterations(iterations), tolerance)
     alpha, v = found[:n], found[n:]
     more = np.zeros(n)
-    clicklogs.dependent_step(log.start, log.item, last, alpha, v, more, np.zeros(k))
+    click_models.dependent_step(log.start, log.item, last, alpha, v, more, np.zeros(k))
     for r in range(1, k):
         if not seen[r]:
             v[r] = v[r - 1]
@@ -112,7 +112,7 @@ def fit_position_based(
     """
     log, prior = read_log(clicks), _prior(prior)
     n, k = len(log.items), log.positions
-    counts = clicklogs.cells(log.start, log.item, log.click, k, n)
+    counts = click_models.position_counts(log.start, log.item, log.click, k, n)
     position, item = np.nonzero(counts[:, :, 0])
     shown, clicked = (np.ascontiguousarray(counts[position, item, i]) for i in (0, 1))
     shown_item, shown_position = counts[:, :, 0].sum(axis=0), counts[:, :, 0].sum(axis=1)
@@ -120,7 +120,7 @@ def fit_position_based(
 
     def step(parameters: FloatArray) -> tuple[FloatArray, float]:
         attracted, examined = np.zeros(n), np.zeros(k)
-        now = clicklogs.position_step(
+        now = click_models.position_step(
             position, item, shown, clicked, parameters[:n], parameters[n:], attracted, examined
         )
         alpha = (attracted + prior * mean) / (shown_item + prior)
@@ -184,7 +184,7 @@ def _fitted(
     iterations: int,
     converged: bool,
 ) -> Fitted:
-    likelihood = clicklogs.log_likelihood(log.start, log.item, log.click, alpha, examination, termination, 1e-300)
+    likelihood = click_models.log_likelihood(log.start, log.item, log.click, alpha, examination, termination, 1e-300)
     return Fitted(
         model, log.items, alpha, examination, termination, views, float(likelihood), log.lists, iterations, converged
     )

@@ -1,4 +1,4 @@
-"""Click models over logs: lists one after the other, list n in rows ``start[n]`` to ``start[n + 1]``, top first.
+"""Fits of click models to click logs: list n stands in rows ``start[n]`` to ``start[n + 1]``, top first.
 
 Every model is the chain of ``rankfall.users.click_models``: position r is clicked with probability
 ``p = examination[r] * alpha[item]`` where it is reached, and a click there is the last one with probability
@@ -14,7 +14,7 @@ from rankfall.kernels.jit import compiled, inner
 
 @inner
 def probabilities(start: Any, item: Any, alpha: Any, examination: Any, termination: Any, out: Any) -> None:
-    """Probability of a click in each row, knowing the list and nothing of the clicks in it."""
+    """Probability of a click in each row, given the list and none of its clicks."""
     for n in range(len(start) - 1):
         reached = 1.0
         for row in range(start[n], start[n + 1]):
@@ -28,7 +28,7 @@ def probabilities(start: Any, item: Any, alpha: Any, examination: Any, terminati
 def log_likelihood(
     start: Any, item: Any, click: Any, alpha: Any, examination: Any, termination: Any, least: float
 ) -> float:
-    """Of the clicks in all lists; no probability is taken to be less than ``least``."""
+    """Log-likelihood of the clicks in all lists; no probability counts as less than ``least``."""
     total = 0.0
     for n in range(len(start) - 1):
         reached = 1.0
@@ -52,7 +52,7 @@ def log_likelihood(
 
 @inner
 def first_clicks(start: Any, item: Any, click: Any, clicks: Any, views: Any) -> None:
-    """For each item, how often it was looked at under the cascade model, and clicked."""
+    """For each item, how often it was examined under the cascade model, and clicked."""
     for n in range(len(start) - 1):
         for row in range(start[n], start[n + 1]):
             views[item[row]] += 1.0
@@ -65,7 +65,7 @@ def first_clicks(start: Any, item: Any, click: Any, clicks: Any, views: Any) -> 
 def dependent_counts(
     start: Any, item: Any, click: Any, last: Any, clicks: Any, views: Any, passed: Any, open_ends: Any
 ) -> None:
-    """What is sure in a dependent click model: everything down to the last click was looked at.
+    """What is sure in a dependent click model: everything down to the last click was examined.
 
     ``last`` (lists) gets the row of the last click, or -1. ``clicks`` and ``views`` are by item; ``passed`` and
     ``open_ends`` by position: clicks with another one further down, and last clicks with something further down.
@@ -90,10 +90,11 @@ def dependent_counts(
 
 @inner
 def dependent_step(start: Any, item: Any, last: Any, alpha: Any, termination: Any, more: Any, ended: Any) -> float:
-    """What is not sure: whether the user read on below the last click. Its expectation, and its log-likelihood.
+    """One step of expectation for the dependent click model: whether the user read on below the last click.
 
     Read on with probability ``q = (1 - v) s / (v + (1 - v) s)``, where s is the probability that nothing below
-    attracts. Adds q to ``more`` of each item below, and ``1 - q`` to ``ended`` of the position.
+    attracts. Adds q to ``more`` of each item below, and ``1 - q`` to ``ended`` of the position. Gives the
+    log-likelihood.
     """
     total = 0.0
     product = 1.0
@@ -118,7 +119,7 @@ def dependent_step(start: Any, item: Any, last: Any, alpha: Any, termination: An
 
 
 @compiled
-def cells(start: Any, item: Any, click: Any, positions: int, n_items: int) -> Any:
+def position_counts(start: Any, item: Any, click: Any, positions: int, n_items: int) -> Any:
     """(positions, items, 2) how often each item was shown at each position, and clicked there."""
     counts = np.zeros((positions, n_items, 2))
     for n in range(len(start) - 1):
@@ -135,7 +136,7 @@ def position_step(
 ) -> float:
     """One step of expectation for the position-based model, over cells (position, item); and its log-likelihood.
 
-    Without a click an item attracts with probability ``alpha (1 - e) / (1 - e alpha)``, and its position is looked at
+    Without a click an item attracts with probability ``alpha (1 - e) / (1 - e alpha)``, and its position is examined
     with probability ``e (1 - alpha) / (1 - e alpha)``; with one, both are sure. Adds the expected numbers to
     ``attracted`` (items) and ``examined`` (positions).
     """
