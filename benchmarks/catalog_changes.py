@@ -2,8 +2,8 @@
 
     python benchmarks/catalog_changes.py [--items 100000] [--models 3] [--changes 30]
 
-It prints one line of JSON: milliseconds (medians) on the thread that writes, for the list after a change, and for a list
-without a change. Run it with the ``PYTHONPATH`` of another version to compare; it knows the engine of 0.1.0 too.
+It prints one line of JSON: milliseconds (medians) on the thread that writes, for the list after a change, and for a
+list without a change. Run it with the ``PYTHONPATH`` of another version to compare; it knows the engine of 0.1.0 too.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ try:
 except ImportError:
     from rankfall.service.schemas import Ask as RankRequest
     from rankfall.service.schemas import Settings as ModelSettings
+
     from rankfall.service.setup import _seed
 
     OLD = True
