@@ -13,7 +13,7 @@ from rankfall.journal.catalogs import CatalogItem, CatalogState
 from rankfall.service.commands import PatchItem, PutItems
 from rankfall.service.http.app_state import state_of
 from rankfall.service.http.auth import need_anything, need_everywhere
-from rankfall.service.http.bodies import NDJSON, PARQUET, json_response, media_type, read_json, unsupported
+from rankfall.service.http.bodies import NDJSON, PARQUET, body_of, json_response, media_type, read_json, unsupported
 from rankfall.service.http.bulk import read_lines, read_parquet
 from rankfall.service.http.operations import Operations
 from rankfall.service.http.parameters import path_name, read_query
@@ -83,7 +83,7 @@ async def put_item(request: Request) -> Response:
     need_everywhere(request)
     writer, found = state_of(request).engine.writer, state_of(request).items
     key = id_of(path_name(request, "item"), found.shape)
-    body = await read_json(request, ItemBody)
+    body = read_json(request, ItemBody)
     created = key not in found
     version = await writer.submit(PutItems(catalog_of([(key, body)], found.shape)))
     return json_response(ItemWritten(key, created, version))
@@ -95,7 +95,7 @@ async def patch_item(request: Request) -> Response:
     need_everywhere(request)
     writer, found = state_of(request).engine.writer, state_of(request).items
     key = _known(found, path_name(request, "item"))
-    patch = await read_json(request, ItemPatch)
+    patch = read_json(request, ItemPatch)
     check_patch(found, key, patch)
     return json_response(ItemWritten(key, False, await writer.submit(PatchItem(key, patch))))
 
@@ -124,7 +124,7 @@ async def bulk(request: Request) -> Response:
     """
     need_everywhere(request)
     writer, found = state_of(request).engine.writer, state_of(request).items
-    kind, body = media_type(request), await request.body()
+    kind, body = media_type(request), body_of(request)
     if kind == NDJSON:
         given, gone = await asyncio.to_thread(read_lines, body, found)
     elif kind == PARQUET:
