@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from rankfall import __version__
 from rankfall.cli import COMMANDS, app
-from rankfall.policies import PAPER
+from rankfall.experiments.paper import PAPER
 
 SMALL = ["--items", "20", "--topics", "3", "--features", "2", "--k", "3", "--steps", "60", "--users", "2"]
 

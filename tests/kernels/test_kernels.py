@@ -10,11 +10,11 @@ from general_loop import Stepwise
 
 from rankfall import POLICIES, CascadeUser, Catalog, LinearPolicy, ProblemError, RankError, Ranking, generate, simulate
 from rankfall.experiments.bench.plain_numpy import Yardstick
+from rankfall.experiments.paper import PAPER
 from rankfall.experiments.simulation import streams
 from rankfall.kernels import ridge, shortlists
 from rankfall.kernels.groups import groups_of
 from rankfall.kernels.items import items_of
-from rankfall.policies import PAPER
 
 TRADEOFFS = [round(0.1 * i, 1) for i in range(11)]
 

@@ -6,7 +6,6 @@ import copy
 import itertools
 import math
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 
 from rankfall.catalog import Catalog
 from rankfall.errors import CatalogError, FeedbackError, ProblemError
-from rankfall.experiments.field import FieldStudy
 from rankfall.experiments.simulation import simulate
 from rankfall.kernels import pairs
 from rankfall.policies import POLICIES, Ranking, check_policy
@@ -363,11 +361,3 @@ def test_click_rate_improves(model: str) -> None:
     assert late > early + 0.3 * (best - early)
     learned = user.reward(np.argsort(-policy.scores)[:4])
     assert learned > 0.9 * best
-
-
-def test_its_study_can_be_run() -> None:
-    study = FieldStudy.read(Path(__file__).parents[2] / "studies" / "field" / "pdgd.toml")
-    for case in study.cases:
-        catalog, user = case.world()
-        check_policy(case.make(catalog, study.steps))
-        assert user.n_items == len(catalog) == 100

@@ -30,7 +30,7 @@ from rankfall import (
     generate,
 )
 from rankfall.array_container import pack, unpack
-from rankfall.policies import PAPER
+from rankfall.experiments.paper import PAPER
 
 K = 4
 

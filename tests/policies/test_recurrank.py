@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 from rankfall.catalog import Catalog
 from rankfall.data import on_sphere as made_up
 from rankfall.errors import CatalogError, FeedbackError, ProblemError
-from rankfall.experiments.field import FieldStudy
 from rankfall.experiments.simulation import simulate
 from rankfall.policies import POLICIES, Ranking, check_policy
 from rankfall.policies.design import g_optimal, in_span
@@ -375,11 +373,3 @@ def test_made_up_users_are_linear_from_0_to_1() -> None:
     assert (made_up(items=5, seed=1).catalog.relevance == made_up(items=5, seed=1).catalog.relevance).all()
     with pytest.raises(ProblemError, match="features"):
         made_up(features=1)
-
-
-def test_its_study_can_be_run() -> None:
-    study = FieldStudy.read(Path(__file__).parents[2] / "studies" / "field" / "recurrank.toml")
-    for case in study.cases:
-        catalog, user = case.world()
-        check_policy(case.make(catalog, study.steps))
-        assert user.n_items == len(catalog) == 100

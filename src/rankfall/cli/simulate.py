@@ -21,10 +21,11 @@ from rankfall.cli.progress import StepRate
 from rankfall.data import Generated, generate
 from rankfall.errors import FileError, ProblemError
 from rankfall.experiments import figures
+from rankfall.experiments.paper import PAPER
 from rankfall.experiments.results import summary
 from rankfall.experiments.simulation import simulate_many
 from rankfall.files import replacing
-from rankfall.policies import PAPER, POLICIES
+from rankfall.policies import POLICIES
 from rankfall.users import CascadeUser
 
 

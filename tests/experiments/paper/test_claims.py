@@ -8,7 +8,9 @@ from scipy import stats
 from studies import GRID, as_published, made
 
 from rankfall import ProblemError
-from rankfall.experiments.paper.claims import Claim, check_claims, interval
+from rankfall.experiments.paper.claims import check_claims
+from rankfall.experiments.paper.verdicts import Claim
+from rankfall.experiments.statistics import interval
 
 NAMES = [
     "lowest-tradeoff",
@@ -28,13 +30,13 @@ def claims(runs: pl.DataFrame) -> dict[str, Claim]:
     return {claim.name: claim for claim in check_claims(runs)}
 
 
-def changed(study: str, value: float | None, policy: str, to: float) -> dict[str, Claim]:
+def changed(sweep: str, value: float | None, policy: str, to: float) -> dict[str, Claim]:
     """Verdicts where one policy's regret is something else than published, in one setting or in all."""
 
     def level(s: str, v: float, p: str) -> float:
-        return to if (s, p) == (study, policy) and value in (None, v) else as_published(s, v, p)
+        return to if (s, p) == (sweep, policy) and value in (None, v) else as_published(s, v, p)
 
-    return claims(made(level, grid=[setting for setting in GRID if setting[0] == study]))
+    return claims(made(level, grid=[setting for setting in GRID if setting[0] == sweep]))
 
 
 def test_the_interval_is_students() -> None:
@@ -183,3 +185,5 @@ def test_runs_that_are_none_are_refused() -> None:
         check_claims(made(grid=GRID[:1], users=1).drop("policy"))
     with pytest.raises(ProblemError, match="no rows"):
         check_claims(made(grid=GRID[:1], users=1).clear())
+    with pytest.raises(ProblemError, match="the sweeps mine; the paper's are tradeoff, topics, positions"):
+        check_claims(made(grid=[("mine", 1.0)], users=1))
