@@ -290,7 +290,7 @@ def test_a_service_serves_learns_and_starts_again_bit_for_bit(tmp_path: Path, po
     engine.crash()
     engine = open_engine(tmp_path / "data", clock)
     assert arrays(engine) == learned
-    assert engine.state_now().policy.n_updates == 30
+    assert engine.view_now().policy.n_updates == 30
     engine.stop()
 
 
@@ -303,14 +303,14 @@ def test_a_service_draws_anew_for_every_list(tmp_path: Path) -> None:
     engine.stop()
 
 
-def test_a_service_learns_by_the_feedback_of_the_recipe(tmp_path: Path) -> None:
+def test_a_service_learns_by_the_feedback_of_the_policy(tmp_path: Path) -> None:
     engine = open_engine(tmp_path / "data", FakeClock())
     make_model(engine, policy="LSBGreedy")
     event = engine.rank_now()
     feed(engine, event, 1, 3)
     features = np.frombuffer(event.features).reshape(3, 2)
-    np.testing.assert_allclose(engine.state_now().policy.model.state.moment, features[0] + features[2])
-    np.testing.assert_allclose(engine.state_now().policy.model.gram, np.eye(2) + features.T @ features)
+    np.testing.assert_allclose(engine.view_now().policy.state()["moment"], features[0] + features[2])
+    np.testing.assert_allclose(engine.view_now().policy.state()["gram"], np.eye(2) + features.T @ features)
     engine.stop()
 
 
