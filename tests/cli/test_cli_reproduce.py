@@ -97,7 +97,7 @@ def test_options_reach_the_study(tmp_path: Path) -> None:
         (["reproduce", "nonsense"], "nonsense is neither a folder"),
         (["reproduce", "movielens-small", "--sweep", "nonsense"], "'nonsense' is not one of 'tradeoff'"),
         (["reproduce", "movielens-small", "--scale", "huge"], "'huge' is not one of 'quick', 'standard', 'paper'"),
-        (["reproduce", "movielens-small", "--policies", "X"], "no policy 'X'; choose from CascadeHybrid"),
+        (["reproduce", "movielens-small", "--policies", "X"], "no policy 'X'; choose from BatchRank"),
         (["reproduce", "movielens-small", "--steps", "0"], "0 is not in the range x>=1"),
         (["run", "nothing.toml"], "nothing.toml does not exist"),
     ],
