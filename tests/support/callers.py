@@ -101,7 +101,8 @@ class Callers:
         unfinished: deque[Shown] = deque()
         try:
             while not self._done.is_set():
-                one = unfinished.popleft() if unfinished and rng.random() < 0.5 else self._new(rng)
+                again = 0.5 if len(unfinished) < 5 else 0.95  # while everything fails, few new lists are wanted
+                one = unfinished.popleft() if unfinished and rng.random() < again else self._new(rng)
                 if not self._advance(rng.choice(clients), one):
                     unfinished.append(one)
                     time.sleep(0.05)
