@@ -1,9 +1,9 @@
-"""How long a million lists of ten take to fit, beside one plain pass over the same rows.
+"""How long it takes to fit click models to a million lists of ten, compared with one pass of polars over the rows.
 
     python benchmarks/fit.py --lists 1000000 --items 1000 --k 10
 
-The log is drawn from a user of each model and written to Parquet; each fit reads it from there. "Once more" is without
-the time it takes to compile kernels the first time.
+The click log of a simulated user is written to Parquet for each model, and each fit reads it from there. The second
+time is without compiling kernels.
 """
 
 import tempfile
@@ -33,12 +33,12 @@ def random_lists(n_items: int, lists: int, k: int, seed: int) -> np.ndarray:
     return (rng.integers(n_items, size=(lists, 1)) + rng.choice(strides, size=(lists, 1)) * np.arange(k)) % n_items
 
 
-@click.command()
-@click.option("--lists", default=1_000_000, show_default=True)
-@click.option("--items", default=1_000, show_default=True)
-@click.option("--k", default=10, show_default=True)
+@click.command(help=__doc__)
+@click.option("--lists", default=1_000_000, show_default=True, help="Number of lists.")
+@click.option("--items", default=1_000, show_default=True, help="Number of items.")
+@click.option("--k", default=10, show_default=True, help="Number of positions in a list.")
 def main(lists: int, items: int, k: int) -> None:
-    """Draw, fit, and say how long it took."""
+    """Draw the logs, fit the models, and print the times."""
     alpha = np.random.default_rng(0).beta(1.0, 6.0, size=items)
     users = {
         "cascade": User(PerItem(alpha), Cascade()),
@@ -57,7 +57,7 @@ def main(lists: int, items: int, k: int) -> None:
                 lambda: pl.read_parquet(path).group_by("item", "position").agg(pl.len(), pl.col("click").sum())
             )
             click.echo(
-                f"{name:>16}: {first:5.1f} s, once more {again:5.1f} s, {fitted.iterations} steps, attraction off by "
+                f"{name:>16}: {first:5.1f} s, second time {again:5.1f} s, {fitted.iterations} steps, attraction off by "
                 f"{off:.4f}; reading and one group_by over the same rows: {plain:.1f} s"
             )
 

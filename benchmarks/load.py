@@ -1,12 +1,12 @@
-"""What the service manages: pairs of rank and feedback, each durable before it is answered, beside doing nothing.
+"""How many pairs of rank and feedback the service handles a second, compared with a service that does nothing.
 
     python benchmarks/load.py --out load.md
     python benchmarks/load.py --quick
     python benchmarks/load.py --only "1000 global 1w sqlite" --seconds 30
 
-For every setting, on this machine and in one run: a service of the same stack that does nothing, with the same bodies
-and workers; then `rankfall serve`, as fast as it can, and again at half of that, with lists wanted at random moments.
-The callers run on the same machine and take their share of it.
+Each list and each feedback is durable before its response is sent. For every setting, in turns on this machine: a
+service of the same stack that does nothing, with the same bodies and workers; then ``rankfall serve`` at full load, and
+at half of that, with requests at random moments. The callers run on the same machine and take their share of it.
 """
 
 import json
@@ -69,7 +69,7 @@ def call(port: int, seconds: float, connections: int, **options: object) -> dict
     """Load the server at this port from a process of its own."""
     options = {"port": port, "seconds": seconds, "connections": connections, "users": USERS, **options}
     arguments = [text for name, value in options.items() for text in (f"--{name.replace('_', '-')}", str(value))]
-    command = [sys.executable, str(HERE / "caller.py"), *arguments]
+    command = [sys.executable, str(HERE / "load_caller.py"), *arguments]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return dict(json.loads(done.stdout))
 
@@ -81,8 +81,8 @@ def serving_nothing(answer: str, workers: int) -> Iterator[int]:
     port = reserved.number
     options = ["--loop", "uvloop", "--http", "httptools", "--log-level", "warning", "--no-access-log"]
     place = ["--app-dir", str(HERE), "--port", str(port), "--workers", str(workers)]
-    command = [sys.executable, "-m", "uvicorn", "nothing:app", *place, *options]
-    process = subprocess.Popen(command, env={**os.environ, "RANKFALL_ANSWER": answer})
+    command = [sys.executable, "-m", "uvicorn", "do_nothing_service:app", *place, *options]
+    process = subprocess.Popen(command, env={**os.environ, "RANKED": answer})
     try:
         while process.poll() is None:
             try:
@@ -127,7 +127,7 @@ def memory(served: Served) -> float:
 
 
 def measure(setting: Setting, served: Served, rounds: int, seconds: float, connections: int) -> dict[str, Any]:
-    """All figures of a row. Nothing and the service take turns, so that what else goes on here meets both alike."""
+    """All figures of a row. Both services take turns, so that other work on this machine slows both down alike."""
     answer = served.client.post("/v1/models/default/rank", json={"user": "user 0", "k": 10}).raise_for_status().text
     with serving_nothing(answer, setting.workers) as port:
         call(served.port, 2.0, connections)  # compiled, cached, connected

@@ -1,10 +1,10 @@
-"""How fast, and in how much memory, a data set is prepared from generated files of its layout.
+"""How long it takes to prepare a large data set, and how much memory, with generated files of its layout.
 
     python benchmarks/prepare.py movielens --ratings 20000000
     python benchmarks/prepare.py yahoo --ratings 70000000
 
-Files are generated in a temporary folder and removed; preparing runs in a process of its own, whose peak memory and
-time, import included, are printed.
+Files are generated in a temporary folder and removed. Preparing runs in a process of its own, whose peak memory and
+time (imports included) are printed.
 """
 
 import json
@@ -76,9 +76,9 @@ LAYOUTS = {"movielens": movielens, "yahoo": yahoo}
 
 @click.command(help=__doc__)
 @click.argument("layout", type=click.Choice(list(LAYOUTS)))
-@click.option("--ratings", type=click.IntRange(1000), default=20_000_000, show_default=True)
+@click.option("--ratings", type=click.IntRange(1000), default=20_000_000, show_default=True, help="Number of ratings.")
 def main(layout: str, ratings: int) -> None:
-    """Generate, prepare, and print the figures."""
+    """Generate the files, prepare them, and print time and memory."""
     folder = Path(tempfile.mkdtemp(prefix="rankfall-benchmark-"))
     try:
         LAYOUTS[layout](folder, ratings, np.random.default_rng(0))
@@ -91,7 +91,7 @@ def main(layout: str, ratings: int) -> None:
     click.echo(figures["text"])
     rate = ratings / figures["seconds"]
     click.echo(f"{figures['seconds']:.1f} s ({figures['cpu']:.1f} s of processor time), {rate:,.0f} ratings/s")
-    click.echo(f"{figures['peak']:.2f} GiB of memory at the most")
+    click.echo(f"{figures['peak']:.2f} GiB of memory at its peak")
     click.echo(f"at this rate, 700 million ratings take {700e6 / rate / 60:.1f} minutes")
 
 

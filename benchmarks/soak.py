@@ -1,10 +1,10 @@
-"""Whether memory stays flat: the service under load for a while, its memory sampled, and how that leans.
+"""Whether the memory of the service stays flat under load.
 
     python benchmarks/soak.py --minutes 10
     python benchmarks/soak.py --minutes 10 --only "1000 user 1w postgresql"
 
-The load is half of what the server manages. The slope is that of a straight line through the samples after the
-first fifth, in which caches fill.
+The load is half of what the server can take. Memory is sampled; the slope is that of a straight line through the
+samples after the first fifth, in which caches fill.
 """
 
 import threading
@@ -16,12 +16,12 @@ from load import call, chosen, memory, serving, stores
 
 
 @click.command(help=__doc__)
-@click.option("--minutes", type=float, default=10.0, show_default=True)
-@click.option("--connections", type=int, default=16, show_default=True)
+@click.option("--minutes", type=float, default=10.0, show_default=True, help="How long to measure.")
+@click.option("--connections", type=int, default=16, show_default=True, help="Number of connections.")
 @click.option("--only", default="1000 global 1w sqlite", show_default=True, help="Words of one setting.")
 @click.option("--every", type=float, default=5.0, show_default=True, help="Seconds between samples.")
 def main(minutes: float, connections: int, only: str, every: float) -> None:
-    """Load, sample, and print."""
+    """Put the service under load, sample its memory, and print the slope."""
     setting, *others = chosen((only,), quick=False) or [None]
     if setting is None or others:
         raise click.ClickException(f"--only {only!r} must choose one setting")

@@ -1,6 +1,8 @@
 """The public names of Rankfall, listed once. ``__init__.py`` imports each of them when it is first used."""
 
 from .catalog import Catalog as Catalog
+from .click_logs import ClickLog as ClickLog
+from .click_logs import read_click_log as read_click_log
 from .data import generate as generate
 from .data.preparation import (
     Prepared as Prepared,

@@ -83,6 +83,7 @@ def test_every_format_of_the_log_teaches_the_same(folder: Path, tmp_path: Path, 
     kept = ("event_id", "user", "segment", "created", "propensity", "items", "clicked")
     one, other = (pl.read_parquet(tmp_path / f"out{n}" / "events.parquet").select(kept) for n in range(2))
     assert one.equals(other)
+    assert one["propensity"].null_count() == 0
 
 
 def test_lists_of_one_model_are_read_if_asked(folder: Path) -> None:

@@ -1,10 +1,14 @@
 """What a click log may look like, and what is said of one that is wrong."""
 
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rankfall.click_logs import ClickLog, read_click_log
 from rankfall.errors import FileError, ProblemError
@@ -60,6 +64,39 @@ def test_one_log_is_the_same_in_every_format(tmp_path: Path) -> None:
     other = {"list": "page", "item": "product", "time": "at"}
     frame.rename(other).with_columns(item=pl.lit("not this one")).write_csv(tmp_path / "other.csv")
     assert same(read_click_log(tmp_path / "other.csv", columns=other), expected)
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=4)
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> pl.DataFrame:
+    """Rows of a click log in any order, with names and ids of all kinds."""
+    names = draw(st.lists(draw(st.sampled_from([TEXT, st.integers(-(2**63), 2**63 - 1)])), min_size=1, unique=True))
+    ids = draw(st.lists(draw(st.sampled_from([TEXT, st.integers(0, 99)])), min_size=1, max_size=5, unique=True))
+    rows = []
+    for name in names:
+        shown = draw(st.permutations(ids))[: draw(st.integers(1, len(ids)))]
+        rows += [(name, n, item, draw(st.booleans())) for n, item in enumerate(shown, 1)]
+    return pl.DataFrame(draw(st.permutations(rows)), schema=["list", "position", "item", "click"], orient="row")
+
+
+@settings(max_examples=60)
+@given(logs(), st.sampled_from(["by_top", "by_list"]))
+def test_any_log_is_read_row_by_row(frame: pl.DataFrame, mixed_rows: Any) -> None:
+    log = read_click_log(frame, mixed_rows=mixed_rows)
+    expected: dict[str, list[tuple[int, Any, bool]]] = {}
+    for name, position, item, click in frame.iter_rows():
+        expected.setdefault(str(name), []).append((position, item, click))
+    assert {one.name for one in log} == set(expected)
+    for one in log:
+        _, items, clicks = zip(*sorted(expected[one.name]), strict=True)
+        assert (tuple(one.items), one.clicked) == (items, [n for n, click in enumerate(clicks) if click])
+    with tempfile.TemporaryDirectory() as folder:
+        frame.write_csv(Path(folder) / "clicks.csv")
+        text = read_click_log(Path(folder) / "clicks.csv", mixed_rows=mixed_rows)
+    if text.items.dtype == log.items.dtype and text.context.schema == log.context.schema:
+        assert same(text, log)
 
 
 def test_rows_may_stand_in_any_order() -> None:

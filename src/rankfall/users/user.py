@@ -24,6 +24,15 @@ class ClickChances(NamedTuple):
     satisfied: tuple[float, ...]
 
 
+class ListView(NamedTuple):
+    """A list as a user sees it: all that the coins do not change."""
+
+    chances: ClickChances
+    reward: float
+    touched: float
+    covered: float
+
+
 class User:
     """A user who is attracted by items, clicks by a model, and whose clicks are worth something.
 
@@ -63,6 +72,7 @@ class User:
         self.attraction, self.clicks = attraction, clicks
         self.rewarded: Reward = clicks.rewards[0] if reward is None else reward
         self._alone = None if attraction.alone is None else attraction.alone.tolist()
+        self._single = clicks.single
         self._chains: dict[int, Chain] = {}
 
     def __repr__(self) -> str:
@@ -80,8 +90,7 @@ class User:
 
     def reward(self, items: Iterable[int]) -> float:
         """Expected reward of a list."""
-        chances = self.click_chances(items)
-        return expected(chances.clicked, self._chain(len(chances.clicked)).termination, self.rewarded)
+        return self._expected(self._chances(self._rows(items)))
 
     def covered(self, items: Iterable[int]) -> tuple[float, float]:
         """How many topics a list touches, and how many it covers, each weighted by how well; NaN without topics."""
@@ -89,12 +98,16 @@ class User:
 
     def click(self, items: Iterable[int], coins: ArrayLike) -> int | tuple[int, ...] | None:
         """Position of the click or None (cascade); positions of all clicks, from the top (the others)."""
-        chances = self.click_chances(items)
+        chances = self._chances(self._rows(items))
         return self.decide(chances, _checked_coins(coins, len(chances.clicked)))
 
-    def click_chances(self, items: Iterable[int]) -> ClickChances:
-        """How likely each position of a list is clicked: all there is to know before the coins decide."""
+    def view(self, items: Iterable[int]) -> ListView:
+        """All that there is to know of a list before the coins decide on clicks."""
         shown = self._rows(items)
+        chances = self._chances(shown)
+        return ListView(chances, self._expected(chances), *self.attraction.covered(shown))
+
+    def _chances(self, shown: IntArray) -> ClickChances:
         examination, termination = self._chain(len(shown))
         if self._alone is None:
             alpha: list[float] = self.attraction.of(shown[None])[0].tolist()
@@ -106,7 +119,7 @@ class User:
 
     def decide(self, chances: ClickChances, coins: Sequence[float]) -> int | tuple[int, ...] | None:
         """What :meth:`click` gives for a list with these chances; the coins are not checked."""
-        if self.clicks.single:
+        if self._single:
             return first(chances.clicked, coins)
         return several(chances.clicked, chances.satisfied, coins)
 
@@ -115,7 +128,7 @@ class User:
 
         Clicks alone do not tell: in a dependent click model they do not show whether the user was satisfied.
         """
-        chances = self.click_chances(items)
+        chances = self._chances(self._rows(items))
         flips = _checked_coins(coins, len(chances.clicked))
         clicks = self.decide(chances, flips)
         positions = [] if clicks is None else [clicks] if isinstance(clicks, int) else clicks
@@ -160,6 +173,9 @@ class User:
         lists = every_list(self.n_items, k)
         best: IntArray = lists[np.argmax(self._rewards(lists))]
         return best
+
+    def _expected(self, chances: ClickChances) -> float:
+        return expected(chances.clicked, self._chain(len(chances.clicked)).termination, self.rewarded)
 
     def _rewards(self, lists: IntArray) -> FloatArray:
         """(lists,) expected reward of each list (lists, k)."""

@@ -61,5 +61,5 @@ def test_a_simulation_remembers_a_bounded_number_of_lists():
     memory = _Memory(user, room=10)
     for items in itertools.permutations(range(6), 3):
         for _ in range(2):
-            assert memory.look(np.array(items)).reward == user.reward(items)
+            assert memory.view(np.array(items)).reward == user.reward(items)
         assert len(memory._lists) <= 10

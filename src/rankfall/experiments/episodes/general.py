@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from rankfall.arrays import FloatArray, IntArray
-from rankfall.experiments.episodes.play import Play, unchanged
+from rankfall.experiments.episodes.play import USER_METHODS, Play, unchanged
 from rankfall.policies.ranking import Policy
 from rankfall.users import Environment, User
-from rankfall.users.user import ClickChances
+from rankfall.users.user import ListView
 
 
 def any_policy_with_any_user(
@@ -43,17 +41,17 @@ def any_policy_with_any_user(
 def any_policy_with_user(
     policy: Policy, user: Environment, k: int, best: float, rng: np.random.Generator
 ) -> Play | None:
-    """The same for a :class:`User`, remembering what the user makes of a list, as lists come again and again."""
-    if not unchanged(user, User, "click", "click_chances", "decide", "reward", "covered"):
+    """The same for a :class:`User`, remembering how the user sees a list, since the same lists are shown often."""
+    if not unchanged(user, User, *USER_METHODS):
         return None
     assert isinstance(user, User)
-    rank, update, look, decide = policy.rank, policy.update, _Memory(user).look, user.decide
+    rank, update, view, decide = policy.rank, policy.update, _Memory(user).view, user.decide
 
     def play(coins: FloatArray, totals: FloatArray) -> None:
         regret, clicks, touched, weighted = totals.tolist()
         for flips in coins.tolist():  # plain numbers: a tabular policy takes no longer than unpacking an array
             ranking = rank(k, rng=rng)
-            chances, reward, topics, share = look(ranking.items)
+            chances, reward, topics, share = view(ranking.items)
             click = decide(chances, flips)
             update(ranking, click)
             regret += best - reward
@@ -66,29 +64,19 @@ def any_policy_with_user(
     return play
 
 
-class _Remembered(NamedTuple):
-    """What a user makes of a list: all that the coins do not change."""
-
-    chances: ClickChances
-    reward: float
-    touched: float
-    covered: float
-
-
 class _Memory:
-    """What a user makes of the lists of one run; when ``room`` lists are remembered, it begins again."""
+    """How a user sees the lists of one run; after ``room`` lists it forgets them and begins again."""
 
     def __init__(self, user: User, room: int = 20_000) -> None:
         self._user, self._room = user, room
-        self._lists: dict[bytes, _Remembered] = {}
+        self._lists: dict[bytes, ListView] = {}
 
-    def look(self, items: IntArray) -> _Remembered:
-        """What the user makes of this list."""
+    def view(self, items: IntArray) -> ListView:
+        """What :meth:`User.view` gives for this list."""
         key = items.tobytes()
         known = self._lists.get(key)
         if known is None:
-            user = self._user
-            known = _Remembered(user.click_chances(items), user.reward(items), *user.covered(items))
+            known = self._user.view(items)
             if len(self._lists) >= self._room:
                 self._lists.clear()
             self._lists[key] = known

@@ -6,7 +6,7 @@ import numpy as np
 
 from rankfall.arrays import FloatArray
 from rankfall.errors import RankError
-from rankfall.experiments.episodes.play import Play, unchanged
+from rankfall.experiments.episodes.play import USER_METHODS, Play, unchanged
 from rankfall.kernels import thompson
 from rankfall.kernels.cascade import User as UserArrays
 from rankfall.kernels.episode import episode
@@ -32,7 +32,7 @@ def linear_policy_with_cascade_user(
 
 def _arrays_of(user: Environment) -> UserArrays | None:
     """What the kernels need to know of a user with hybrid attraction and cascade clicks; None for other users."""
-    if not unchanged(user, User, "click", "click_chances", "decide", "reward", "covered"):
+    if not unchanged(user, User, *USER_METHODS):
         return None
     assert isinstance(user, User)
     if not unchanged(user.clicks, Cascade, "chain", "single") or user.rewarded != "any":

@@ -17,6 +17,9 @@ Play: TypeAlias = Callable[[FloatArray, FloatArray], None]
 Episode: TypeAlias = Callable[[Policy, Environment, int, float, np.random.Generator], Play | None]
 """Takes policy, user, k, reward of the best list, and the policy's randomness; gives how to play them, or None."""
 
+USER_METHODS = ("click", "view", "decide", "reward", "covered")
+"""The methods of a :class:`User` that a simulation depends on, besides ``best``."""
+
 
 def unchanged(one: object, kind: type, *methods: str) -> bool:
     """Whether ``one`` is of this kind and has these methods as the class has them, not overridden by a subclass.

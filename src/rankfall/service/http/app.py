@@ -88,8 +88,8 @@ def _start(config: Config, metrics: Metrics) -> Engine:
     engine = Engine(
         open_store(config.store),
         room=config.room,
-        on_fallback=lambda model, reason: metrics.fallbacks.labels(model, reason).inc(),
-        on_store_error=lambda: metrics.store_errors.inc(),
+        on_fallback=metrics.count_fallback,
+        on_store_error=metrics.count_store_error,
     )
     for model in engine.models.values():
         model.warm_up()

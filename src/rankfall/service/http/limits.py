@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rankfall.errors import InvalidError, RankfallError
+from rankfall.service.http.bodies import BODY
 from rankfall.service.http.errors import refusal
 from rankfall.wire import RankRequest
 
@@ -40,7 +42,7 @@ class Limits:
 
 
 class BodyLimits:
-    """Reads the whole body of each request before anything else happens."""
+    """Reads the whole body of each request before anything else happens, and keeps it in the scope."""
 
     def __init__(self, app: ASGIApp, limits: Limits) -> None:
         self._app, self._limits = app, limits
@@ -49,13 +51,15 @@ class BodyLimits:
         """Let one request pass with its body, or refuse it."""
         if scope["type"] == "http" and scope["method"] in ("POST", "PUT", "PATCH"):
             try:
-                receive = await self._read(scope, receive)
+                scope[BODY] = await self._read(scope, receive)
             except InvalidError as problem:
                 await refusal(problem)(scope, receive, send)
                 return
+            except ClientDisconnect:  # nobody is there to tell
+                return
         await self._app(scope, receive, send)
 
-    async def _read(self, scope: Scope, receive: Receive) -> Receive:
+    async def _read(self, scope: Scope, receive: Receive) -> bytes:
         bulk = scope["path"] == "/v1/catalog/bulk"
         most = self._limits.bulk if bulk else self._limits.body
         seconds = self._limits.bulk_seconds if bulk else self._limits.body_seconds
@@ -68,8 +72,8 @@ class BodyLimits:
             async with asyncio.timeout(seconds):
                 while True:
                     message = await receive()
-                    if message["type"] != "http.request":  # the caller is gone
-                        return _first(message, receive)
+                    if message["type"] != "http.request":
+                        raise ClientDisconnect
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
                     if size > most:
@@ -80,18 +84,8 @@ class BodyLimits:
             raise InvalidError(
                 f"the body did not arrive within {seconds:g} seconds", code="timeout", status=408
             ) from None
-        return _first({"type": "http.request", "body": b"".join(parts), "more_body": False}, receive)
+        return b"".join(parts)
 
 
 def _too_large(message: str) -> InvalidError:
     return InvalidError(message, code="too_large", status=413)
-
-
-def _first(message: Message, receive: Receive) -> Receive:
-    """Receives this message, then whatever else comes."""
-    waiting = [message]
-
-    async def received() -> Message:
-        return waiting.pop() if waiting else await receive()
-
-    return received

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, Summary, generate_latest
@@ -12,6 +13,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from rankfall.errors import StoreError
 from rankfall.service.engine import Engine
+from rankfall.service.feedback import Fed
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 
@@ -22,33 +24,56 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
 
-        def counter(name: str, text: str, labels: tuple[str, ...] = ()) -> Counter:
-            return Counter(f"rankfall_{name}", text, labels, registry=registry)
+        def counter(name: str, text: str, *labels: str) -> Callable[..., Counter]:
+            counted = Counter(f"rankfall_{name}", text, labels, registry=registry)
+            return cache(counted.labels)  # the library checks labels under a lock each time they are looked up
 
-        self.requests = counter("requests", "Requests answered", ("route", "status"))
-        self.seconds = Histogram(
-            "rankfall_request_seconds", "Time to answer", ("route",), buckets=_SECONDS, registry=registry
+        self._requests = counter("requests", "Requests answered", "route", "status")
+        self._feedback = counter("feedback", "Feedback by what became of it", "model", "result")
+        self._lists = counter("lists", "Lists answered", "model", "arm")
+        self._answered = counter("answered", "Lists with feedback", "model", "arm")
+        self._clicked = counter("clicked", "Lists with a click", "model", "arm")
+        self._fallbacks = counter("fallbacks", "Lists that fell back to the baseline", "model", "reason")
+        self._store_errors = Counter("rankfall_store_errors", "Reads and writes that failed", registry=registry)
+        self._seconds = cache(
+            Histogram(
+                "rankfall_request_seconds", "Time to answer", ("route",), buckets=_SECONDS, registry=registry
+            ).labels
         )
-        self.feedback = counter("feedback", "Feedback by what became of it", ("model", "result"))
-        self.lists = counter("lists", "Lists answered", ("model", "arm"))
-        self.answered = counter("answered", "Lists with feedback", ("model", "arm"))
-        self.clicked = counter("clicked", "Lists with a click", ("model", "arm"))
-        self.fallbacks = counter("fallbacks", "Lists that fell back to the baseline", ("model", "reason"))
-        self.store_errors = counter("store_errors", "Reads and writes that failed")
-        self.covered = Summary("rankfall_topics_covered", "Topics covered by a list", ("model",), registry=registry)
-
-        self._routes: dict[tuple[str, int], tuple[Any, Any]] = {}
+        self._covered = cache(
+            Summary("rankfall_topics_covered", "Topics covered by a list", ("model",), registry=registry).labels
+        )
 
     def count_request(self, _method: str, route: str, status: int, seconds: float) -> None:
         """Count a request that was served."""
-        found = self._routes.get((route, status))
-        if found is None:
-            found = self._routes[route, status] = (
-                self.requests.labels(route, str(status)),
-                self.seconds.labels(route),
-            )
-        found[0].inc()
-        found[1].observe(seconds)
+        self._requests(route, status).inc()
+        self._seconds(route).observe(seconds)
+
+    def count_list(self, model: str, arm: str, covered: int) -> None:
+        """Count a list that was stored, and the topics it covers."""
+        self._lists(model, arm).inc()
+        self._covered(model).observe(covered)
+
+    def count_unstored_list(self, model: str) -> None:
+        """Count a list that could not be stored: a fallback that nothing can be learned from."""
+        self._lists(model, "fallback").inc()
+        self.count_fallback(model, "store")
+
+    def count_fallback(self, model: str, reason: str) -> None:
+        """Count a list that is the baseline because something failed."""
+        self._fallbacks(model, reason).inc()
+
+    def count_feedback(self, fed: Fed) -> None:
+        """Count one feedback by what became of it."""
+        self._feedback(fed.model, fed.result).inc()
+        if fed.result == "accepted":
+            self._answered(fed.model, fed.arm).inc()
+            if fed.clicked:
+                self._clicked(fed.model, fed.arm).inc()
+
+    def count_store_error(self) -> None:
+        """Count a read or a write of the store that failed."""
+        self._store_errors.inc()
 
     def text(self, engine: Engine) -> bytes:
         """Everything, as Prometheus reads it."""

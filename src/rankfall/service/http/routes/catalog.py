@@ -13,7 +13,7 @@ from rankfall.catalog import Catalog, Id
 from rankfall.errors import CatalogError, ConflictError, NotFoundError
 from rankfall.service.http.app_state import state_of
 from rankfall.service.http.auth import need_anything, need_everywhere
-from rankfall.service.http.bodies import NDJSON, PARQUET, json_response, media_type, read_json, unsupported
+from rankfall.service.http.bodies import NDJSON, PARQUET, body_of, json_response, media_type, read_json, unsupported
 from rankfall.service.http.bulk import read_lines, read_parquet
 from rankfall.service.http.operations import Operations
 from rankfall.service.http.parameters import path_name, read_query
@@ -82,7 +82,7 @@ async def put_item(request: Request) -> Response:
     need_everywhere(request)
     engine, found = state_of(request).engine, state_of(request).catalog
     key = id_of(path_name(request, "item"), found)
-    body = await read_json(request, ItemBody)
+    body = read_json(request, ItemBody)
     created = found.row(key) is None
     version = await engine.do(engine.put_catalog(catalog_of([(key, body)], found)))
     return json_response(ItemWritten(key, created, version))
@@ -94,7 +94,7 @@ async def patch_item(request: Request) -> Response:
     need_everywhere(request)
     engine, found = state_of(request).engine, state_of(request).catalog
     key = _known(found, path_name(request, "item"))
-    patch = await read_json(request, ItemPatch)
+    patch = read_json(request, ItemPatch)
     patched(found, key, patch)  # raises what is wrong with it
     return json_response(ItemWritten(key, False, await engine.do(engine.patch_item(key, msgspec.to_builtins(patch)))))
 
@@ -123,7 +123,7 @@ async def bulk(request: Request) -> Response:
     """
     need_everywhere(request)
     engine, found = state_of(request).engine, state_of(request).catalog
-    kind, body = media_type(request), await request.body()
+    kind, body = media_type(request), body_of(request)
     if kind == NDJSON:
         given, gone = await asyncio.to_thread(read_lines, body, found)
     elif kind == PARQUET:

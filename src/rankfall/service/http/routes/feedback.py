@@ -12,11 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rankfall.errors import NotFoundError
-from rankfall.service.feedback import Fed
 from rankfall.service.http.app_state import state_of
 from rankfall.service.http.auth import grant_of
-from rankfall.service.http.bodies import json_response
-from rankfall.service.http.metrics import Metrics
+from rankfall.service.http.bodies import JSON, body_of, json_response
 from rankfall.service.http.operations import Operations
 from rankfall.service.http.parameters import path_name
 from rankfall.service.ranking import moment
@@ -33,6 +31,7 @@ from rankfall.wire import (
 )
 
 operations = Operations("feedback")
+_ONE_ACCEPTED = msgspec.json.encode(FeedbackResponse(accepted=1))
 
 
 @operations.add(
@@ -45,10 +44,13 @@ operations = Operations("feedback")
 async def feedback(request: Request) -> Response:
     """Give counts of what became of the feedback. What is accepted is stored for good, and learned once."""
     state, grant = state_of(request), grant_of(request)
-    given = _feedback_in(await request.body())
+    given = _feedback_in(body_of(request))
     state.limits.check_batch(len(given))
     results = await state.engine.feed(given, lambda model: grant.may("feedback", model))
-    _count(state.metrics, results)
+    for fed in results:
+        state.metrics.count_feedback(fed)
+    if len(results) == 1 and results[0].result == "accepted":  # almost always
+        return Response(_ONE_ACCEPTED, media_type=JSON)
     counts: dict[str, int] = Counter(fed.result for fed in results)
     problems = tuple(
         FeedbackProblem(i, one.event_id, fed.result, fed.reason)
@@ -67,15 +69,6 @@ def _feedback_in(body: bytes) -> Sequence[FeedbackRequest]:
     if b'"feedback"' in body and decode(_Peek, body).feedback is not msgspec.UNSET:  # the word may also be an id
         return decode(FeedbackBatchRequest, body).feedback
     return [decode(FeedbackRequest, body)]
-
-
-def _count(metrics: Metrics, results: Sequence[Fed]) -> None:
-    for fed in results:
-        metrics.feedback.labels(fed.model, fed.result).inc()
-        if fed.result == "accepted":
-            metrics.answered.labels(fed.model, fed.arm).inc()
-            if fed.clicked:
-                metrics.clicked.labels(fed.model, fed.arm).inc()
 
 
 @operations.add("POST", "/v1/events/{event_id}/activate", "A deferred list is shown now", gives=ActivateResponse)

@@ -57,7 +57,7 @@ async def create_model(request: Request) -> Response:
     """Answer 201 if it was made now, 200 if it is there with these settings, 409 if with others."""
     name = path_name(request, "model")
     need(request, "admin", name)
-    settings = await read_json(request, ModelSettings)
+    settings = read_json(request, ModelSettings)
     state = state_of(request)
     await asyncio.to_thread(policy_of, settings, state.catalog)  # raises what the catalog cannot give
     created = await state.engine.do(state.engine.create(name, settings))
@@ -70,7 +70,7 @@ async def change_model(request: Request) -> Response:
     name = path_name(request, "model")
     need(request, "admin", name)
     state = state_of(request)
-    model, changes = state.model(name), msgspec.to_builtins(await read_json(request, ModelChanges))
+    model, changes = state.model(name), msgspec.to_builtins(read_json(request, ModelChanges))
     await asyncio.to_thread(changed, model.settings, changes, state.catalog)  # raises what does not fit
     await state.engine.do(state.engine.change(model, changes))
     return json_response(_named(name, state.model(name).settings))

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from rankfall.errors import RankfallError, StoreError
 from rankfall.service.http.app_state import AppState, state_of
 from rankfall.service.http.auth import allowed, grant_of, need
-from rankfall.service.http.bodies import JSON, json_response, read_json
+from rankfall.service.http.bodies import JSON, body_of, json_response, read_json
 from rankfall.service.http.errors import error_body
 from rankfall.service.http.operations import Operations
 from rankfall.service.ranking import ResolvedRequest, Shown, response_of
@@ -25,7 +25,7 @@ async def rank(request: Request) -> Response:
     """Give a list, best item first. It is stored with its features before it is sent, so feedback can come any time."""
     name = request.path_params["model"]
     need(request, "rank", name)
-    wanted = decode(RankRequest, await request.body())
+    wanted = decode(RankRequest, body_of(request))
     return Response(await _rank(state_of(request), name, wanted), media_type=JSON)
 
 
@@ -35,7 +35,7 @@ async def rank(request: Request) -> Response:
 async def rank_batch(request: Request) -> Response:
     """Give lists in the order of the requests; one that fails has an error in its place."""
     state, grant = state_of(request), grant_of(request)
-    batch = await read_json(request, RankBatchRequest)
+    batch = read_json(request, RankBatchRequest)
     state.limits.check_batch(len(batch.requests))
 
     async def one(wanted: BatchedRankRequest) -> msgspec.Raw:
@@ -51,16 +51,14 @@ async def rank_batch(request: Request) -> Response:
 async def _rank(state: AppState, name: str, wanted: RankRequest) -> bytes:
     """The response, as JSON. If the list cannot be stored, it is the caller's baseline."""
     state.limits.check_request(wanted)
-    model, metrics = state.model(name), state.metrics
+    model = state.model(name)
     try:
         event = await state.engine.rank(model, wanted)
     except StoreError:
         if not wanted.baseline:
             raise
-        metrics.fallbacks.labels(name, "store").inc()
-        metrics.lists.labels(name, "fallback").inc()
+        state.metrics.count_unstored_list(name)
         resolved = ResolvedRequest(model, wanted)
         return msgspec.json.encode(response_of(model, resolved, Shown(resolved.baseline(), "fallback")))
-    metrics.lists.labels(name, event.arm).inc()
-    metrics.covered.labels(name).observe(event.covered)
+    state.metrics.count_list(name, event.arm, event.covered)
     return event.response.encode()

@@ -13,7 +13,7 @@ from starlette.responses import FileResponse, Response
 from rankfall.service.engine import Engine
 from rankfall.service.http.app_state import state_of
 from rankfall.service.http.auth import need
-from rankfall.service.http.bodies import json_response, read_json
+from rankfall.service.http.bodies import body_of, json_response, read_json
 from rankfall.service.http.operations import Operations
 from rankfall.service.http.parameters import path_name, read_query
 from rankfall.service.model import Model
@@ -38,8 +38,8 @@ _FILE = "application/octet-stream"
 async def make_snapshot(request: Request) -> Response:
     """Give a name to the state as it is now."""
     engine, model = _administered(request)
-    empty = await request.body() in (b"", b"null")
-    name = "" if empty else (await read_json(request, SnapshotRequest)).name
+    empty = body_of(request) in (b"", b"null")
+    name = "" if empty else read_json(request, SnapshotRequest).name
     if model.settings.scope == "global":
         await engine.state(model, "")
     return json_response(_shown(await engine.do(engine.snapshot(model, name))), 201)

@@ -1,10 +1,12 @@
-"""Pairs of rank and feedback over keep-alive connections, as lightly as Python can; prints what came of it as JSON.
+"""Call a service for a while, with pairs of rank and feedback, and print rates and times as JSON.
 
-    python benchmarks/caller.py --port 8321 --seconds 10 --connections 16
-    python benchmarks/caller.py --port 8321 --seconds 10 --rate 200
+    python benchmarks/load_caller.py --port 8321 --seconds 10 --connections 16
+    python benchmarks/load_caller.py --port 8321 --seconds 10 --rate 200
 
-Without a rate every connection asks again as soon as it is answered. With a rate, pairs come at random moments,
-whether or not the server keeps up, and a list that has to wait for a free connection is waiting already.
+``benchmarks/load.py`` runs it in a process of its own. It speaks HTTP by hand, to take as little time as Python can.
+Without a rate, every connection sends its next request as soon as it has a response. With a rate, pairs arrive at
+random moments, whether or not the server keeps up; the time of a list counts from its arrival, also while it waits for
+a free connection.
 """
 
 import asyncio
@@ -23,7 +25,7 @@ K = 10
 
 
 class Load:
-    """What is asked, when, and what came back."""
+    """Which requests are sent and when, and what is counted."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, users: int, rate: float | None, model: str) -> None:
         self.loop, self.users, self.rate = loop, users, rate
@@ -35,19 +37,19 @@ class Load:
         self.forget()
 
     def forget(self) -> None:
-        """Count from here."""
+        """Begin to count."""
         self.since, self.worked = perf_counter(), process_time()
         self.pairs = self.requests = self.failed = 0
         self.rank_seconds, self.feedback_seconds = array("d"), array("d")
         self.failure = ""
 
     def fail(self, why: str) -> None:
-        """Count what should not happen, and keep an example."""
+        """Count a failure, and keep the first one as an example."""
         self.failed += 1
         self.failure = self.failure or why
 
     def arrive(self) -> None:
-        """The lists wanted by now; and the next in a while. Timers are coarse, so moments are kept apart from them."""
+        """Queue the lists that have arrived by now. Timers are coarse, so times of arrival are kept apart from them."""
         if not self.open or self.rate is None:
             return
         while self.next <= (now := perf_counter()):
@@ -57,7 +59,7 @@ class Load:
         self.match()
 
     def match(self) -> None:
-        """Give waiting lists to free connections."""
+        """Give lists that wait to free connections."""
         while self.free and self.open:
             if self.rate is None:
                 self.free.popleft().rank(perf_counter())
@@ -67,7 +69,7 @@ class Load:
                 return
 
     def release(self, connection: "Connection") -> None:
-        """A connection has nothing to do."""
+        """Take back a connection that is free."""
         self.free.append(connection)
         self.match()
 
@@ -87,18 +89,18 @@ class Connection(asyncio.Protocol):
         self.load.release(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing more will come."""
+        """Count it as a failure, unless the load has ended."""
         if self.load.open:
             self.load.fail(f"a connection was lost: {exc}")
 
     def rank(self, since: float) -> None:
-        """Ask for a list that is wanted since then."""
+        """Ask for a list that arrived at a moment."""
         self.since, self.ranking = since, True
         body = b'{"user":"user %d","k":%d}' % (random.randrange(self.load.users), K)
         self.transport.write(HEAD % (self.load.path, len(body), body))
 
     def feedback(self, event_id: bytes) -> None:
-        """Say what was clicked."""
+        """Send feedback on the list."""
         self.since, self.ranking = perf_counter(), False
         clicked = random.randrange(K + 1)
         body = b'{"event_id":"%s","clicked":%s}' % (event_id, b"%d" % clicked if clicked else b"null")
@@ -140,7 +142,7 @@ def _value(answer: bytes, name: bytes, start: int) -> bytes | None:
 async def call(
     port: int, seconds: float, connections: int, users: int, rate: float | None, warm_up: float, model: str
 ) -> dict[str, object]:
-    """Load a server for so long; what came of it."""
+    """Call a server for some seconds; the rates and times measured."""
     loop = asyncio.get_running_loop()
     load = Load(loop, users, rate, model)
     for _ in range(connections):
@@ -172,15 +174,15 @@ def _quantiles(seconds: "array[float]") -> dict[str, float]:
 
 
 @click.command(help=__doc__)
-@click.option("--port", type=int, required=True)
-@click.option("--seconds", type=float, default=10.0, show_default=True)
-@click.option("--connections", type=int, default=16, show_default=True)
-@click.option("--users", type=int, default=100_000, show_default=True)
-@click.option("--rate", type=float, help="Pairs a second; as fast as answers come when not given.")
-@click.option("--warm-up", type=float, default=1.0, show_default=True, help="Seconds before anything counts.")
-@click.option("--model", default="default", show_default=True)
+@click.option("--port", type=int, required=True, help="Port of the service.")
+@click.option("--seconds", type=float, default=10.0, show_default=True, help="How long to measure.")
+@click.option("--connections", type=int, default=16, show_default=True, help="Number of connections.")
+@click.option("--users", type=int, default=100_000, show_default=True, help="Number of different users.")
+@click.option("--rate", type=float, help="Pairs a second.  [default: as many as the service can take]")
+@click.option("--warm-up", type=float, default=1.0, show_default=True, help="Seconds before measuring begins.")
+@click.option("--model", default="default", show_default=True, help="Model to call.")
 def main(**options: object) -> None:
-    """Load the server and print."""
+    """Call the service and print what was measured."""
     gc.disable()
     click.echo(json.dumps(uvloop.run(call(**options))))  # type: ignore[arg-type]
 

@@ -1,6 +1,7 @@
-"""A service that does nothing: the same stack, paths and bodies as `rankfall serve`, and no work at all.
+"""A service that does nothing: the same stack, paths and bodies as ``rankfall serve``, without any work.
 
-It reads each request and sends bytes made beforehand, so that what it manages is the most the stack can give.
+It reads each request and sends a response made beforehand, so its rate is the most that the stack can give.
+``benchmarks/load.py`` starts it with uvicorn.
 """
 
 import os
@@ -10,12 +11,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-RANKED = os.environ["RANKFALL_ANSWER"].encode()
+RANKED = os.environ["RANKED"].encode()
 ACCEPTED = b'{"accepted":1,"duplicate":0,"late":0,"unknown":0,"rejected":0,"problems":[]}'
 
 
 async def ready(_request: Request) -> Response:
-    """Up."""
+    """Say that the service is ready."""
     return JSONResponse({"status": "ready"})
 
 

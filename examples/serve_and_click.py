@@ -1,8 +1,8 @@
-"""Start the service on a small catalog and click like a user, until it knows what the user likes.
+"""Start the service on a small catalog of films, click like a user who likes some topics, and print what it learned.
 
-    python examples/serve.py
+    python examples/serve_and_click.py
 
-Needs the extras [serve] and [client]. Open the page it names while it runs.
+Needs the extras [serve] and [client]. While it runs, open http://127.0.0.1:8321/ to watch it learn.
 """
 
 import random
@@ -30,7 +30,7 @@ PORT = 8321
 
 
 def main() -> None:
-    """Serve, click, and say what was learned."""
+    """Start the service, click, and stop it."""
     coverage = [[film.get(topic, 0.0) for topic in TOPICS] for film in FILMS.values()]
     with tempfile.TemporaryDirectory() as folder:
         items = Path(folder) / "items.parquet"
@@ -39,19 +39,19 @@ def main() -> None:
         server = subprocess.Popen([sys.executable, "-m", "rankfall", "serve", *options])
         try:
             with Client(f"http://127.0.0.1:{PORT}", deadline=120, retries=200) as client:
-                click(client)
+                click_lists(client)
         finally:
             server.terminate()
             server.wait()
 
 
-def click(client: Client, lists: int = 500) -> None:
-    """Ask for lists and click as somebody would who likes some topics."""
+def click_lists(client: Client, lists: int = 500) -> None:
+    """Ask for lists, click as a user with these preferences would, and print what the service learned."""
     client.change_model("default", k=3, control=0.2)
     chance = random.Random(0)
     for i in range(lists):
         ranked = client.rank(user=f"user-{i % 50}")
-        left = dict.fromkeys(TOPICS, 1.0)  # what the items above leave of each topic
+        left = dict.fromkeys(TOPICS, 1.0)  # share of each topic that the items above have not covered
         clicked = None
         for item in ranked.items:
             film = FILMS[str(item.id)]
