@@ -68,11 +68,11 @@ def test_an_import_that_was_killed_goes_on(tmp_path: Path) -> None:
         said = call("import", path, "--data", data).output
         assert f"{12_000 - there:,} lists imported" in said
         assert f"{there:,} lists had been imported before" in said
-        server.fold()
+        wait_until(lambda: server.state.position >= server.store.end())
         killed = state_of(server)
     with running(str(tmp_path / "other")) as other:
         call("import", path, "--data", tmp_path / "other")
-        wait_until(lambda: other.position >= other.store.end())
+        wait_until(lambda: other.state.position >= other.store.end())
         assert same(killed, state_of(other))
 
 

@@ -41,7 +41,7 @@ def test_an_import_is_learned_once_and_by_servers_that_run(place: str, tmp_path:
         whole = import_clicks(engine, "default", log)
         again = import_clicks(engine, "default", log)
         assert (first.lists, whole.lists, whole.known, again.lists, again.known) == (1_700, 800, 1_700, 0, 2_500)
-        wait_until(lambda: server.position >= engine.store.end())
+        wait_until(lambda: server.state.position >= engine.store.end())
         export(engine.store, tmp_path)
         assert same(batch_state(tmp_path), state_of(server))
         assert same(state_of(engine), state_of(server))
@@ -50,7 +50,7 @@ def test_an_import_is_learned_once_and_by_servers_that_run(place: str, tmp_path:
             rows = CATALOG.rows(one.items).tolist()
             policy.update(policy.rank(len(rows), fixed=dict(enumerate(rows))), one.clicked)
         assert same(policy.model.arrays(), state_of(server))
-        assert server.model("default").tally.counts["baseline"][0] == 2_500
+        assert server.state.model("default").history.counts.counts["baseline"][0] == 2_500
     events = pl.read_parquet(tmp_path / "events.parquet")
     assert set(events["arm"]) == {"baseline"}
     assert events["scores"].explode().null_count() == 2_500 * 5
@@ -65,7 +65,7 @@ def test_two_imports_at_a_time(place: str, tmp_path: Path) -> None:
         done = [job.result() for job in jobs]
         assert sum(job.lists for job in done) == sum(job.known for job in done) == 3_000
         export(one.store, tmp_path)
-        one.fold()
+        wait_until(lambda: one.state.position >= one.store.end())
         assert same(batch_state(tmp_path), state_of(one))
 
 
