@@ -44,7 +44,7 @@ def test_beside_a_server(tmp_path: Path) -> None:
         call("export", "--data", data, "--out", tmp_path / "out")
         call("snapshot", "save", "default", "--data", data, "--out", tmp_path / "now.rankfall")
         policy = rankfall.load(tmp_path / "now.rankfall")
-        assert same(policy.model.arrays(), batch_state(tmp_path / "out"))
+        assert same(policy.state(), batch_state(tmp_path / "out"))
         assert [w["weight"] for w in learned["weights"]] == policy.weights.tolist()
         assert before in call("snapshot", "list", "default", "--data", data).output
         assert "is back at snapshot" in call("snapshot", "restore", "default", before, "--data", data).output

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from linear_policies import LINEAR
 from logged import CATALOG, batch_state, clicks, running, same, state_of
 from waiting import wait_until
 
@@ -16,7 +17,6 @@ from rankfall.click_logs import read_click_log
 from rankfall.errors import RankfallError
 from rankfall.history.export import export
 from rankfall.history.importing import import_clicks
-from rankfall.policies import LINEAR
 
 
 @given(st.data(), st.sampled_from(sorted(LINEAR)))
@@ -49,7 +49,7 @@ def test_an_import_is_learned_once_and_by_servers_that_run(place: str, tmp_path:
         for one in log:
             rows = CATALOG.rows(one.items).tolist()
             policy.update(policy.rank(len(rows), fixed=dict(enumerate(rows))), one.clicked)
-        assert same(policy.model.arrays(), state_of(server))
+        assert same(policy.state(), state_of(server))
         assert server.state.model("default").history.counts.counts["baseline"][0] == 2_500
     events = pl.read_parquet(tmp_path / "events.parquet")
     assert set(events["arm"]) == {"baseline"}

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from linear_policies import LINEAR
 from logged import CATALOG, Watch, batch_state, clicks, drive, running, same, state_of
 from waiting import wait_until
 
@@ -23,8 +24,7 @@ from rankfall.history.exported import Log
 from rankfall.history.importing import import_clicks
 from rankfall.history.replay import replay
 from rankfall.journal.catalogs import shape_of
-from rankfall.model import Discount, Forgetting, Window
-from rankfall.policies import LINEAR
+from rankfall.policies.forgetting import Discount, Forgetting, Window
 from rankfall.service.commands import CreateModel, PatchItem, PutItems, Reset, Restore, TakeSnapshot
 from rankfall.service.engine import Engine
 from rankfall.service.items import catalog_of
@@ -67,7 +67,7 @@ def test_an_export_beside_servers_is_of_one_moment(place: str, tmp_path: Path) -
                 cut = done.cut
                 if done.with_feedback:
                     one.save_policy(one.state.model("default"), "", tmp_path / "state", done.cut)
-                    assert same(batch_state(tmp_path), load(tmp_path / "state").model.arrays())
+                    assert same(batch_state(tmp_path), load(tmp_path / "state").state())
         finally:
             enough.set()
         for job in working:
@@ -195,7 +195,7 @@ def test_the_same_policy_learns_the_same_from_the_log(place: str, tmp_path: Path
         drive(engine, 30, seed=1, exclude=[CATALOG.ids[9]])
         export(engine.store, tmp_path)
         found = replay(Log(tmp_path), "CascadeHybrid", 0.5)
-        assert same(found.states[""].arrays(), state_of(engine))
+        assert same(found.policies[""].state(), state_of(engine))
     assert found.counts.lists == found.counts.ranked == 60
     assert found.counts.same_list > 50  # a list asked for while feedback was folded may be one answer ahead
     assert found.estimate is None
@@ -211,7 +211,7 @@ def test_forgetting_too(tmp_path: Path, setting: dict[str, float], forgetting: F
         export(engine.store, tmp_path)
         assert same(batch_state(tmp_path, forgetting=forgetting), state_of(engine))
         found = replay(Log(tmp_path), "CascadeHybrid", 1.0, forgetting=forgetting)
-        assert same(found.states[""].arrays(), state_of(engine))
+        assert same(found.policies[""].state(), state_of(engine))
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_policies_that_count_items_too(
         assert import_clicks(engine, "default", log).lists == 300
         export(engine.store, tmp_path)
         found = replay(Log(tmp_path), policy, 1.0, forgetting=forgetting)
-        assert same(found.states[""].arrays(), state_of(engine))
+        assert same(found.policies[""].state(), state_of(engine))
     assert found.counts.learned > 300
     events = pl.read_parquet(tmp_path / "events.parquet")
     assert events["features"].null_count() == len(events)  # there are none
@@ -253,7 +253,7 @@ def test_catalogs_without_topics_or_features(tmp_path: Path, catalog: Catalog, p
     drive(engine, 20)
     export(engine.store, tmp_path)
     found = replay(Log(tmp_path), policy, 1.0)
-    assert same(found.states[""].arrays(), state_of(engine))
+    assert same(found.policies[""].state(), state_of(engine))
     engine.close()
 
 
@@ -262,8 +262,8 @@ def test_feedback_of_the_replay_may_differ(tmp_path: Path) -> None:
         drive(engine, 40)
         export(engine.store, tmp_path)
         found = replay(Log(tmp_path), "CascadeHybrid", 1.0, feedback="last_click")
-        assert same(found.states[""].arrays(), state_of(engine))
-        assert not same(replay(Log(tmp_path), "CascadeHybrid", 1.0).states[""].arrays(), state_of(engine))
+        assert same(found.policies[""].state(), state_of(engine))
+        assert not same(replay(Log(tmp_path), "CascadeHybrid", 1.0).policies[""].state(), state_of(engine))
 
 
 @pytest.mark.parametrize("policy", list(LINEAR))
@@ -276,7 +276,7 @@ def test_another_policy_learns_from_the_log(tmp_path: Path, policy: str) -> None
     counts = found.counts
     assert counts.learned + counts.not_for_learning + counts.unanswered == counts.lists == 40
     assert every.counts.learned == counts.learned + counts.not_for_learning > counts.learned
-    assert set(every.states) == {"u0", "u1", "u2", "u3"}
+    assert set(every.policies) == {"u0", "u1", "u2", "u3"}
     width = (LINEAR[policy].coverage != "absent") * 4 + (LINEAR[policy].relevance != "absent") * 3
     assert len(found.weights) == width
     json.dumps(found.plain())

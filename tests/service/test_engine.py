@@ -59,7 +59,7 @@ def items_of(event: Event) -> list[str]:
 
 def test_the_service_ranks_and_learns_as_the_library(engine: Quiet) -> None:
     make_model(engine, gamma=0.7)
-    policy = CascadeHybrid(small_catalog(), 0.7)
+    policy = CascadeHybrid(small_catalog(), gamma=0.7)
     for turn in range(12):
         event = engine.rank_now(k=4)
         ranking = policy.rank(4)
@@ -68,7 +68,7 @@ def test_the_service_ranks_and_learns_as_the_library(engine: Quiet) -> None:
         click = None if turn % 3 == 0 else turn % 4
         assert answer(engine, event, None if click is None else click + 1) == "accepted"
         policy.update(ranking, click)
-    assert arrays(engine) == {name: array.tobytes() for name, array in policy.model.arrays().items()}
+    assert arrays(engine) == {name: array.tobytes() for name, array in policy.state().items()}
 
 
 @pytest.mark.parametrize("forgetting", [{"window": 3}, {"discount": 0.5}])

@@ -16,7 +16,7 @@ from rankfall.errors import JournalError, StoreError, UnavailableError
 from rankfall.history.export import export
 from rankfall.journal.entries import Encoded
 from rankfall.service.commands import Activate, ChangeSettings, CreateModel, ForgetUser, PutItems, Reset, TakeSnapshot
-from rankfall.service.model import OwnerState
+from rankfall.service.owners import OwnerState
 from rankfall.service.setup import prepare
 from rankfall.stores import Event, open_store
 from rankfall.stores.store import Store

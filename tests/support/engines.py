@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rankfall import Catalog
-from rankfall.model import Ridge
+from rankfall.policies.linear.ridge import Ridge
 from rankfall.service.commands import (
     ChangeSettings,
     CreateModel,
@@ -23,7 +23,8 @@ from rankfall.service.commands import (
 )
 from rankfall.service.engine import Engine
 from rankfall.service.items import catalog_of
-from rankfall.service.model import Model, OwnerView
+from rankfall.service.model import Model
+from rankfall.service.owners import OwnerView
 from rankfall.service.state import ServerState
 from rankfall.stores import Event, Transaction, open_store
 from rankfall.wire import FeedbackRequest, ItemBody, ModelSettings, RankRequest, convert
@@ -148,7 +149,7 @@ def patch(engine: Quiet, name: str = "default", **changes: Any) -> None:
 
 def arrays(engine: Quiet, model: str = "default", owner: str = "") -> dict[str, bytes]:
     """The state of an owner, byte for byte."""
-    return {name: array.tobytes() for name, array in engine.view_now(model, owner).policy.model.arrays().items()}
+    return {name: array.tobytes() for name, array in engine.view_now(model, owner).policy.state().items()}
 
 
 Learned = tuple[bytes, int | None]

@@ -12,7 +12,8 @@ import numpy as np
 import polars as pl
 
 from rankfall import Catalog, generate
-from rankfall.model import Forgetting, Ridge
+from rankfall.policies.forgetting import Forgetting
+from rankfall.policies.linear.ridge import Ridge
 from rankfall.service.commands import GiveFeedback
 from rankfall.service.engine import Engine
 from rankfall.service.setup import prepare
@@ -69,7 +70,7 @@ def drive(engine: Engine, lists: int, seed: int = 0, model: str = "default", **r
 
 def state_of(engine: Engine, model: str = "default", key: str = "") -> dict[str, np.ndarray]:
     view = asyncio.run(engine.view(engine.state.model(model), key))
-    return dict(view.policy.model.arrays())
+    return view.policy.state()
 
 
 def batch_state(

@@ -20,7 +20,7 @@ from rankfall.history.parquet_parts import Table, table
 from rankfall.journal.catalogs import CatalogShape
 from rankfall.journal.entries import CatalogChanged, decode
 from rankfall.journal.fold import Knowledge, clicks_of
-from rankfall.policies import LINEAR
+from rankfall.policies import POLICIES, LinearPolicy
 from rankfall.stores import START, Entry, Event, Position, Store
 
 DECISIONS, CATALOG = "decisions.parquet", "catalog.parquet"
@@ -70,7 +70,7 @@ def export(
     if not known.catalog.there:
         raise RankfallError("the store has no catalog yet, so there is nothing to export")
     names = set(known.models)
-    linear = {name for name, one in known.models.items() if one.settings.policy in LINEAR}
+    linear = {name for name, one in known.models.items() if issubclass(POLICIES[one.settings.policy], LinearPolicy)}
     if model is not None and model not in names:
         raise RankfallError(f"no model {model!r}; there is: {', '.join(sorted(names)) or 'none'}")
     shape = known.catalog.shape

@@ -15,7 +15,8 @@ from rankfall.errors import RankfallError
 from rankfall.service.commands import LoadOwner, StoreImported
 from rankfall.service.engine import Engine
 from rankfall.service.events import moment
-from rankfall.service.model import Model, policy_of
+from rankfall.service.model import Model
+from rankfall.service.template import policy_of
 from rankfall.stores import Event
 from rankfall.wire import RankedItem, RankResponse
 
@@ -80,7 +81,7 @@ class Importer:
         for places in of_length.values():
             together = np.array([lists[i] for i in places])
             covered = self._topics[together].any(axis=1).sum(axis=1).tolist()
-            for i, topics, kept in zip(places, covered, self._policy.kept_of(together), strict=True):
+            for i, topics, kept in zip(places, covered, self._policy.records(together), strict=True):
                 shown[i] = topics, kept
         return shown
 

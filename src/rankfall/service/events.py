@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 import msgspec
 import numpy as np
 
-from rankfall.policies import Served as Policy
-from rankfall.service.model import Model, OwnerView
+from rankfall.policies import Policy
+from rankfall.service.model import Model
+from rankfall.service.owners import OwnerView
 from rankfall.service.ranking import ChosenList, ResolvedRequest
 from rankfall.service.tokens import token
 from rankfall.stores import Event
@@ -45,7 +46,7 @@ def event_of(model: Model, owner: OwnerView, resolved: ResolvedRequest, chosen: 
         covered=int(np.count_nonzero(resolved.catalog.coverage[chosen.rows].max(axis=0, initial=0.0))),
         request=json.dumps(limits) if limits else None,
         response=msgspec.json.encode(response).decode(),
-        features=None if chosen.ranking is None else owner.policy.kept(chosen.ranking),
+        features=None if chosen.ranking is None else owner.policy.record(chosen.ranking),
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from rankfall.catalog import Catalog, Id
 from rankfall.errors import CatalogError
 from rankfall.journal.catalogs import CatalogItem, CatalogShape, CatalogState, check_fits
-from rankfall.policies.linear import LARGEST_GIVEN
+from rankfall.policies.linear.columns import LARGEST_GIVEN
 from rankfall.wire import LONGEST_NAME, LONGEST_TITLE, Item, ItemBody, ItemPatch
 
 

@@ -37,7 +37,7 @@ class Metrics:
         self._store_errors = Counter("rankfall_store_errors", "Reads and writes that failed", registry=registry)
         self._seconds = cache(
             Histogram(
-                "rankfall_request_seconds", "Time to answer", ("route",), buckets=_SECONDS, registry=registry
+                "rankfall_request_seconds", "Time to respond", ("route",), buckets=_SECONDS, registry=registry
             ).labels
         )
         self._covered = cache(
