@@ -196,6 +196,32 @@ def test_checkpoints_of_a_newer_version_are_passed_by(place: str, engine: Quiet,
         again.crash()
 
 
+def test_a_checkpoint_beyond_an_entry_from_the_future_is_passed_by(
+    place: str, engine: Quiet, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A newer server has folded the entry and saved: whoever starts from there would never see what stops it."""
+    from rankfall.journal import entries
+
+    event = engine.rank_now()
+    engine.feed_now((event.id, 1))
+    with monkeypatch.context() as patched:
+        patched.setitem(entries.KINDS, "merge", entries.KINDS["forget"])  # type: ignore[arg-type]
+        patched.setitem(entries._DECODER, "merge", entries._DECODER["forget"])
+        newer = open_engine(place, clock)
+        append(place, Encoded("merge", 1, '{"salt": "s", "digest": "d"}', None), "")
+        newer.fold()
+        assert newer.state.stopped is None
+        newer.checkpoint()
+        newer.crash()
+    again = open_engine(place, clock)
+    try:
+        assert again.state.stopped is not None
+        assert "'merge'" in again.state.stopped.reason
+        assert arrays(again) == learned_from([event], [0])
+    finally:
+        again.crash()
+
+
 def test_two_versions_side_by_side(
     place: str, engine: Quiet, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
