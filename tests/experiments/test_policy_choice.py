@@ -80,7 +80,7 @@ def test_a_class_that_cannot_be_imported_runs_in_threads(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("Nobody", "no policy 'Nobody'; choose from CascadeHybrid, .*, or give your own as module:Name"),
+        ("Nobody", "no policy 'Nobody'; choose from BatchRank, .*, or give your own as module:Name"),
         ("no_such_module:Mine", "cannot import the policy 'no_such_module:Mine': No module named"),
         ("fixed_lists:Missing", "cannot import the policy 'fixed_lists:Missing': module 'fixed_lists' has no"),
         ("fixed_lists:nothing", "'fixed_lists:nothing' is no policy"),

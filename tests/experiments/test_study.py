@@ -82,7 +82,7 @@ CASE = '[[case]]\npolicy = "CascadeLSB"\n'
         (GOOD + "steps = 0\n" + USERS, "steps must be a whole number from 1 on, got 0"),
         (GOOD + "steps = 1.5\n" + USERS, "steps must be a whole number"),
         (GOOD + "paper = 1\n" + USERS, "paper must be true or false"),
-        (GOOD.replace("Hybrid", "Hybird") + USERS, "no policy 'CascadeHybird'; choose from CascadeHybrid, Cas"),
+        (GOOD.replace("Hybrid", "Hybird") + USERS, "no policy 'CascadeHybird'; choose from BatchRank, Bub"),
         ('name = "a"\npolicies = "CascadeHybrid"\n' + USERS, "policies must be a list"),
         ('name = "a"\npolicies = [1]\n' + USERS, "a policy is given by its name or class, got 1"),
         (GOOD.replace("UCB1", "Hybrid") + USERS, "policies holds 'CascadeHybrid' twice"),
@@ -91,7 +91,7 @@ CASE = '[[case]]\npolicy = "CascadeLSB"\n'
         (GOOD + "settings = { mood = 1 }\n" + USERS, "no policy of the study has a setting 'mood'"),
         (
             GOOD + USERS + CASE + "settings = { mood = 1 }\n",
-            "CascadeLSB has no setting 'mood'; it has epsilon, feedback",
+            "CascadeLSB has no setting 'mood'; it has feedback, forgetting",
         ),
         (GOOD + USERS + CASE + CASE + "k = 1\n", "two cases are called 'CascadeLSB'"),
         (GOOD + USERS + CASE + "color = 1\n", "a case has no 'color'; it has policy, label, k, settings"),

@@ -14,7 +14,7 @@ from rankfall.errors import FileError, ProblemError, RankfallError
 from rankfall.experiments.plan import Chunk
 from rankfall.experiments.populations import Data
 from rankfall.experiments.simulation import Progress, default_checkpoints, run_seed, simulate
-from rankfall.policies import Policy
+from rankfall.policies import PolicyLike
 
 SCHEMA = pl.Schema(
     {
@@ -37,7 +37,7 @@ def simulate_chunk(chunk: Chunk, data: Data, progress: Progress | None = None) -
     Run (user, repeat) depends on the setup's seed and these two numbers: not on the chunk it is in, nor on the policy.
     """
     setup, marks = chunk.setup, checkpoints(chunk.setup.steps, chunk.setup.checkpoints, chunk.setup.log_checkpoints)
-    fresh: tuple[Catalog, Policy] | None = None
+    fresh: tuple[Catalog, PolicyLike] | None = None
     frames = []
     for run in range(chunk.first, chunk.last):
         user, repeat = divmod(run, setup.repeats)

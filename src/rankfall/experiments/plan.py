@@ -18,7 +18,7 @@ from rankfall.experiments.frozen_table import FrozenTable, canonical
 from rankfall.experiments.policy_choice import make_policy, source_digest
 from rankfall.experiments.populations import Data, World, files_of, world_of
 from rankfall.experiments.study import Study
-from rankfall.policies import Policy
+from rankfall.policies import PolicyLike
 
 CHUNK_STEPS = 250_000
 """Steps in a chunk, about: a few seconds of work, so that a cluster has enough of them and little is lost by a stop."""
@@ -65,7 +65,7 @@ class Setup:
         """What the policy knows of the items, and who looks at them, in one run."""
         return world_of(self.user, self.k, user, self.users, repeat, data)
 
-    def make(self, world: World) -> Policy:
+    def make(self, world: World) -> PolicyLike:
         """The policy, before it has learned anything."""
         return make_policy(self.policy, world[0], k=self.k, steps=self.steps, settings=self.settings)
 

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import sys
-from collections.abc import Callable, Mapping
-from importlib import import_module
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from rankfall.catalog import Catalog
 from rankfall.errors import ProblemError
-from rankfall.model import Discount, Window
-from rankfall.policies import POLICIES, Policy, Recipe
+from rankfall.policies import POLICIES, PolicyLike, registry
+from rankfall.policies.forgetting import Discount, Window
 
 _GIVEN: dict[str, Any] = {}
 """Policies given as objects that cannot be imported by their name, such as classes of a notebook."""
-
-_LINEAR = frozenset({"gamma", "epsilon", "feedback", "forgetting"})
 
 
 def name_of(policy: object) -> str:
@@ -31,12 +27,9 @@ def name_of(policy: object) -> str:
     if isinstance(policy, str):
         found(policy)
         return policy
-    for name, known in POLICIES.items():
-        if policy is known or policy is getattr(known, "build", known):
-            return name
     if not callable(policy) or not hasattr(policy, "__qualname__"):
         raise ProblemError(f"a policy is given by its name or class, got {policy!r}")
-    name = f"{policy.__module__}:{policy.__qualname__}"
+    name = registry.name_of(policy)
     if not _importable(name, policy):
         _GIVEN[name] = policy
     return name
@@ -44,25 +37,7 @@ def name_of(policy: object) -> str:
 
 def found(name: str) -> Any:
     """The policy of this name, or of this ``module:Name``."""
-    if name in POLICIES:
-        return POLICIES[name]
-    if name in _GIVEN:
-        return _GIVEN[name]
-    module, _, attribute = name.partition(":")
-    if not attribute:
-        raise ProblemError(f"no policy {name!r}; choose from {', '.join(POLICIES)}, or give your own as module:Name")
-    try:
-        found: Any = import_module(module)
-        for part in attribute.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError, ValueError) as problem:
-        raise ProblemError(
-            f"cannot import the policy {name!r}: {problem}; modules are looked for in the current folder and in "
-            "that of the study's file"
-        ) from problem
-    if not callable(found):
-        raise ProblemError(f"{name!r} is no policy: it cannot be called with a catalog")
-    return found
+    return _GIVEN[name] if name in _GIVEN else registry.find_policy(name)
 
 
 def look_in(folder: Path) -> None:
@@ -79,24 +54,13 @@ def is_importable(name: str) -> bool:
 
 def settings_of(name: str) -> frozenset[str]:
     """The names of the settings a policy has."""
-    policy = found(name)
-    if isinstance(policy, Recipe):
-        return _LINEAR
-    build = getattr(policy, "build", policy)
-    parameters = list(inspect.signature(build).parameters)
-    return frozenset(parameters[1:])
+    return registry.settings_of(found(name))
 
 
-def make_policy(name: str, catalog: Catalog, *, k: int, steps: int, settings: Mapping[str, Any]) -> Policy:
+def make_policy(name: str, catalog: Catalog, *, k: int, steps: int, settings: Mapping[str, Any]) -> PolicyLike:
     """A policy for lists of ``k`` items and so many steps; those that do not need to know are not told."""
-    policy, known = found(name), settings_of(name)
-    for setting in settings:
-        if setting not in known:
-            raise ProblemError(f"{name} has no setting {setting!r}; it has {', '.join(sorted(known)) or 'none'}")
-    needed = {what: value for what, value in (("k", k), ("steps", steps)) if what in known}
     given = {what: _setting(what, value) for what, value in settings.items()}
-    make: Callable[..., Policy] = policy
-    return make(catalog, **{**needed, **given})
+    return registry.make_policy(found(name), catalog, k=k, steps=steps, **given)
 
 
 def source_digest(name: str) -> str | None:

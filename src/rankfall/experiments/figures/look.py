@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
-from rankfall.policies import POLICIES
+from rankfall.experiments.paper.grid import PAPER
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,8 +40,8 @@ def markers(names: Sequence[str]) -> dict[str, str]:
 
 
 def _indices(names: Sequence[str]) -> dict[str, int]:
-    """The first policies of the registry always look the same; others take what is left, in turn."""
-    known = {name: index for index, name in enumerate(POLICIES) if index < DISTINCT and name in names}
+    """The policies of the paper always look the same; others take what is left, in turn."""
+    known = {name: index for index, name in enumerate(PAPER) if name in names}
     left = [index for index in range(DISTINCT) if index not in known.values()] or list(range(DISTINCT))
     others = (name for name in names if name not in known)
     known.update({name: left[turn % len(left)] for turn, name in enumerate(others)})
