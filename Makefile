@@ -19,7 +19,8 @@ soak: $(READY) servers  ## the long forms of the tests that crash servers; an ho
 	$(BIN)/python -m pytest -m soak
 
 field: $(READY)  ## every study of the field, into docs/field-results.md; about an hour
-	$(BIN)/python scripts/field
+	$(BIN)/rankfall run studies/field/*.toml --out out/field
+	$(BIN)/python scripts/field_results.py
 
 docs: $(READY)  ## docs/cli.md, from the commands themselves
 	$(BIN)/python scripts/cli_reference.py

@@ -14,10 +14,10 @@ import numpy as np
 from rankfall.arrays import FloatArray, IntArray
 from rankfall.catalog import Catalog
 from rankfall.experiments.simulation import simulate
-from rankfall.policies import LINEAR, POLICIES, Policy, Ranking
-from rankfall.policies.base import BasePolicy, as_shown
+from rankfall.policies import POLICIES, LinearPolicy, Policy, PolicyLike, Ranking, make_policy
+from rankfall.policies.request import Request
 
-NAMES = [name for name in POLICIES if name not in LINEAR]
+NAMES = [name for name, policy in POLICIES.items() if not issubclass(policy, LinearPolicy)]
 
 
 class Reader:
@@ -41,17 +41,18 @@ class Reader:
         return np.argsort(-np.array(self.attraction), kind="stable")[:k]
 
 
-class Nothing(BasePolicy):
+class Nothing(Policy):
     """Shows the first items, and learns nothing."""
 
-    def _list(self, k: int, rows: IntArray, rng: np.random.Generator | None) -> Ranking:  # noqa: ARG002
-        return as_shown(rows[:k])
+    def choose(self, request: Request, rng: np.random.Generator | None) -> Ranking:  # noqa: ARG002
+        """The first items."""
+        return Ranking.trusted(request.rows[: request.k])
 
-    def _learn(self, ranking: Ranking, clicks: list[int]) -> None:
-        pass
+    def learn(self, ranking: Ranking, clicks: list[int]) -> None:
+        """Nothing."""
 
 
-def fastest(make: Callable[[], Policy], user: Reader, steps: int, k: int) -> float:
+def fastest(make: Callable[[], PolicyLike], user: Reader, steps: int, k: int) -> float:
     """Seconds of the fastest of three runs."""
     simulate(make(), user, 200, k)  # compiles what has to be
     took = []
@@ -76,7 +77,7 @@ def main(names: tuple[str, ...], items: int, k: int, steps: int) -> None:
     nothing = fastest(lambda: Nothing(catalog), user, steps, k)
     click.echo(f"{'nothing':24} {steps / nothing:>10,.0f} steps/s")
     for name in names or NAMES:
-        took = fastest(partial(POLICIES[name].make, catalog, k=k, steps=steps), user, steps, k)
+        took = fastest(partial(make_policy, name, catalog, k=k, steps=steps), user, steps, k)
         click.echo(f"{name:24} {steps / took:>10,.0f} steps/s  {took / nothing:>5.1f} x")
 
 

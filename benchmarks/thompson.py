@@ -13,7 +13,6 @@ import click
 from rankfall import prepare, simulate
 from rankfall.data import find
 from rankfall.experiments.bench import measure as bench
-from rankfall.policies import LINEAR
 
 PAIRS = (("CascadeHybrid", "CascadeHybridTS"), ("CascadeLinUCB", "CascadeLinTS"), ("CascadeLSB", "CascadeLSBTS"))
 
@@ -29,8 +28,8 @@ def main(data: str | None, steps: int, k: int) -> None:
     for pair in PAIRS:
         first = 0.0
         for name in pair:
-            simulate(LINEAR[name](world.catalog), world.user(0), 2, k)  # compile
-            policy = LINEAR[name](world.catalog)
+            simulate(bench.linear_policy(name, world.catalog), world.user(0), 2, k)  # compile
+            policy = bench.linear_policy(name, world.catalog)
             began = time.process_time()
             simulate(policy, world.user(0), steps, k)
             took = time.process_time() - began

@@ -56,6 +56,7 @@ def test_the_public_surface() -> None:
         "POLICIES",
         "PerItem",
         "Policy",
+        "PolicySettings",
         "PositionBased",
         "Prepared",
         "ProblemError",
@@ -65,7 +66,6 @@ def test_the_public_surface() -> None:
         "RankedZooming",
         "RankfallError",
         "Ranking",
-        "Recipe",
         "RecurRank",
         "Run",
         "StoreError",
@@ -74,11 +74,13 @@ def test_the_public_surface() -> None:
         "Window",
         "check_environment",
         "check_policy",
+        "find_policy",
         "fit_cascade",
         "fit_dependent_click",
         "fit_position_based",
         "generate",
         "load",
+        "make_policy",
         "prepare",
         "read_click_log",
         "restaurant",
@@ -95,9 +97,7 @@ def test_the_public_surface() -> None:
 
 @pytest.mark.parametrize("name", rankfall.POLICIES)
 def test_every_policy_has_a_name_of_its_own(name: str) -> None:
-    entry = rankfall.POLICIES[name]
-    itself = entry if isinstance(entry, rankfall.Recipe) else entry.build
-    assert getattr(rankfall, name) is getattr(rankfall.policies, name) is itself
+    assert getattr(rankfall, name) is rankfall.POLICIES[name]
 
 
 def test_every_error_has_one_root() -> None:

@@ -41,113 +41,119 @@ from .experiments.simulation import (
 from .experiments.simulation import (
     simulate_many as simulate_many,
 )
-from .model import (
-    Discount as Discount,
-)
-from .model import (
-    Window as Window,
-)
-from .policies import (
+from .policies.c2ucb import (
     C2UCB as C2UCB,
 )
-from .policies import (
-    DCMKLUCB as DCMKLUCB,
-)
-from .policies import (
-    PDGD as PDGD,
-)
-from .policies import (
-    POLICIES as POLICIES,
-)
-from .policies import (
-    BatchRank as BatchRank,
-)
-from .policies import (
-    BubbleRank as BubbleRank,
-)
-from .policies import (
-    CascadeDUCB as CascadeDUCB,
-)
-from .policies import (
-    CascadeHybrid as CascadeHybrid,
-)
-from .policies import (
-    CascadeHybridEpsilon as CascadeHybridEpsilon,
-)
-from .policies import (
-    CascadeHybridGreedy as CascadeHybridGreedy,
-)
-from .policies import (
-    CascadeHybridTS as CascadeHybridTS,
-)
-from .policies import (
-    CascadeKLUCB as CascadeKLUCB,
-)
-from .policies import (
-    CascadeLinTS as CascadeLinTS,
-)
-from .policies import (
-    CascadeLinUCB as CascadeLinUCB,
-)
-from .policies import (
-    CascadeLinUCBFull as CascadeLinUCBFull,
-)
-from .policies import (
-    CascadeLSB as CascadeLSB,
-)
-from .policies import (
-    CascadeLSBFull as CascadeLSBFull,
-)
-from .policies import (
-    CascadeLSBTS as CascadeLSBTS,
-)
-from .policies import (
-    CascadeSWUCB as CascadeSWUCB,
-)
-from .policies import (
-    CascadeTS as CascadeTS,
-)
-from .policies import (
-    CascadeUCB1 as CascadeUCB1,
-)
-from .policies import (
-    Explanation as Explanation,
-)
-from .policies import (
-    LinearPolicy as LinearPolicy,
-)
-from .policies import (
-    LSBGreedy as LSBGreedy,
-)
-from .policies import (
-    Policy as Policy,
-)
-from .policies import (
-    RankedEXP3 as RankedEXP3,
-)
-from .policies import (
-    RankedUCB1 as RankedUCB1,
-)
-from .policies import (
-    RankedZooming as RankedZooming,
-)
-from .policies import (
-    Ranking as Ranking,
-)
-from .policies import (
-    Recipe as Recipe,
-)
-from .policies import (
-    RecurRank as RecurRank,
-)
-from .policies import (
-    TopRank as TopRank,
-)
-from .policies import (
+from .policies.checks import (
     check_policy as check_policy,
 )
-from .policies import (
+from .policies.elimination.batchrank import (
+    BatchRank as BatchRank,
+)
+from .policies.elimination.bubblerank import (
+    BubbleRank as BubbleRank,
+)
+from .policies.elimination.recurrank import (
+    RecurRank as RecurRank,
+)
+from .policies.elimination.toprank import (
+    TopRank as TopRank,
+)
+from .policies.explanation import (
+    Explanation as Explanation,
+)
+from .policies.forgetting import (
+    Discount as Discount,
+)
+from .policies.forgetting import (
+    Window as Window,
+)
+from .policies.linear.hybrid import (
+    CascadeHybrid as CascadeHybrid,
+)
+from .policies.linear.hybrid import (
+    CascadeHybridEpsilon as CascadeHybridEpsilon,
+)
+from .policies.linear.hybrid import (
+    CascadeHybridGreedy as CascadeHybridGreedy,
+)
+from .policies.linear.hybrid import (
+    CascadeHybridTS as CascadeHybridTS,
+)
+from .policies.linear.lin_ucb import (
+    CascadeLinTS as CascadeLinTS,
+)
+from .policies.linear.lin_ucb import (
+    CascadeLinUCB as CascadeLinUCB,
+)
+from .policies.linear.lin_ucb import (
+    CascadeLinUCBFull as CascadeLinUCBFull,
+)
+from .policies.linear.lsb import (
+    CascadeLSB as CascadeLSB,
+)
+from .policies.linear.lsb import (
+    CascadeLSBFull as CascadeLSBFull,
+)
+from .policies.linear.lsb import (
+    CascadeLSBTS as CascadeLSBTS,
+)
+from .policies.linear.lsb import (
+    LSBGreedy as LSBGreedy,
+)
+from .policies.linear.policy import (
+    LinearPolicy as LinearPolicy,
+)
+from .policies.pdgd import (
+    PDGD as PDGD,
+)
+from .policies.policy import (
+    Policy as Policy,
+)
+from .policies.ranked.ranked_exp3 import (
+    RankedEXP3 as RankedEXP3,
+)
+from .policies.ranked.ranked_ucb1 import (
+    RankedUCB1 as RankedUCB1,
+)
+from .policies.ranked.ranked_zooming import (
+    RankedZooming as RankedZooming,
+)
+from .policies.ranking import (
+    Ranking as Ranking,
+)
+from .policies.registry import (
+    POLICIES as POLICIES,
+)
+from .policies.registry import (
+    find_policy as find_policy,
+)
+from .policies.registry import (
+    make_policy as make_policy,
+)
+from .policies.saving import (
     load as load,
+)
+from .policies.settings import (
+    PolicySettings as PolicySettings,
+)
+from .policies.tabular.cascade_ducb import (
+    CascadeDUCB as CascadeDUCB,
+)
+from .policies.tabular.cascade_klucb import (
+    CascadeKLUCB as CascadeKLUCB,
+)
+from .policies.tabular.cascade_swucb import (
+    CascadeSWUCB as CascadeSWUCB,
+)
+from .policies.tabular.cascade_ts import (
+    CascadeTS as CascadeTS,
+)
+from .policies.tabular.cascade_ucb1 import (
+    CascadeUCB1 as CascadeUCB1,
+)
+from .policies.tabular.dcm_klucb import (
+    DCMKLUCB as DCMKLUCB,
 )
 from .users import (
     Bound as Bound,

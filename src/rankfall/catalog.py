@@ -180,6 +180,11 @@ class Catalog:
     def _row_of(self) -> dict[Id, int]:
         return {item: row for row, item in enumerate(self.ids)}
 
+    @property
+    def row_of(self) -> Mapping[Id, int]:
+        """Row by id."""
+        return self._row_of
+
     def row(self, item: Id) -> int | None:
         """Row number of one id, or None."""
         return self._row_of.get(item)

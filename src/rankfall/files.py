@@ -82,18 +82,22 @@ def save_blocks(path: str | Path, header: Mapping[str, Any], blocks: Mapping[str
 
 
 def load_blocks(
-    path: str | Path, what: str, form: str, restore: Callable[[dict[str, Any], dict[str, NDArray[Any]]], T]
+    path: str | Path,
+    what: str,
+    form: str | tuple[str, ...],
+    restore: Callable[[dict[str, Any], dict[str, NDArray[Any]]], T],
 ) -> T:
     """What ``restore`` makes of the header and the arrays in a file of :func:`save_blocks`.
 
-    The header must say ``form`` under "format". Whatever is wrong is a :class:`FileError` that says ``what`` was
-    expected.
+    The header must say ``form``, or one of several, under "format". Whatever is wrong is a :class:`FileError` that
+    says ``what`` was expected.
     """
     try:
         data = Path(path).read_bytes()
         header, blocks = _unzipped(data) if data.startswith(b"PK") else unpack(data)
-        if header["format"] != form:
-            raise ValueError(f"format {header['format']!r}, expected {form!r}")
+        known = (form,) if isinstance(form, str) else form
+        if header["format"] not in known:
+            raise ValueError(f"format {header['format']!r}, expected {' or '.join(map(repr, known))}")
         return restore(header, blocks)
     except FileNotFoundError:
         raise FileError(f"{path} does not exist") from None

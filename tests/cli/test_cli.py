@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from rankfall import __version__
 from rankfall.cli import COMMANDS, app
-from rankfall.policies import PAPER
+from rankfall.experiments.paper import PAPER
 
 SMALL = ["--items", "20", "--topics", "3", "--features", "2", "--k", "3", "--steps", "60", "--users", "2"]
 
@@ -45,8 +45,8 @@ def test_simulate_is_reproducible(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--policies", "CascadeHybird"], "no policy 'CascadeHybird'; choose from CascadeHybrid,"),
-        (["--policies", ","], "choose from CascadeHybrid,"),
+        (["--policies", "CascadeHybird"], "no policy 'CascadeHybird'; choose from BatchRank,"),
+        (["--policies", ","], "choose from BatchRank,"),
         (["--k", "21"], "--k is 21 and there are 20 --items"),
         (["--tradeoff", "1.5"], "1.5 is not in the range 0<=x<=1"),
         (["--gamma", "nan"], "gamma must be a number in [0, inf], got nan"),

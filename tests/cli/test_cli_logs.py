@@ -44,7 +44,7 @@ def test_beside_a_server(tmp_path: Path) -> None:
         call("export", "--data", data, "--out", tmp_path / "out")
         call("snapshot", "save", "default", "--data", data, "--out", tmp_path / "now.rankfall")
         policy = rankfall.load(tmp_path / "now.rankfall")
-        assert same(policy.model.arrays(), batch_state(tmp_path / "out"))
+        assert same(policy.state(), batch_state(tmp_path / "out"))
         assert [w["weight"] for w in learned["weights"]] == policy.weights.tolist()
         assert before in call("snapshot", "list", "default", "--data", data).output
         assert "is back at snapshot" in call("snapshot", "restore", "default", before, "--data", data).output
@@ -68,11 +68,11 @@ def test_an_import_that_was_killed_goes_on(tmp_path: Path) -> None:
         said = call("import", path, "--data", data).output
         assert f"{12_000 - there:,} lists imported" in said
         assert f"{there:,} lists had been imported before" in said
-        server.fold()
+        wait_until(lambda: server.state.position >= server.store.end())
         killed = state_of(server)
     with running(str(tmp_path / "other")) as other:
         call("import", path, "--data", tmp_path / "other")
-        wait_until(lambda: other.position >= other.store.end())
+        wait_until(lambda: other.state.position >= other.store.end())
         assert same(killed, state_of(other))
 
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from rankfall.cli import app
 from rankfall.experiments.bench import measure as bench
-from rankfall.policies import PAPER
+from rankfall.experiments.paper import PAPER
 
 WORLD = bench.World.generated(topics=6, features=4, items=60)
 

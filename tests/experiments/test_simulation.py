@@ -20,8 +20,8 @@ from rankfall import (
     simulate,
     simulate_many,
 )
+from rankfall.experiments.paper import PAPER
 from rankfall.experiments.simulation import default_checkpoints, run_seed, streams
-from rankfall.policies import PAPER
 
 WORLD = generate(items=40, topics=6, features=4, users=3, seed=3)
 CATALOG = WORLD.catalog

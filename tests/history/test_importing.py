@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from linear_policies import LINEAR
 from logged import CATALOG, batch_state, clicks, running, same, state_of
 from waiting import wait_until
 
@@ -16,7 +17,6 @@ from rankfall.click_logs import read_click_log
 from rankfall.errors import RankfallError
 from rankfall.history.export import export
 from rankfall.history.importing import import_clicks
-from rankfall.policies import LINEAR
 
 
 @given(st.data(), st.sampled_from(sorted(LINEAR)))
@@ -41,7 +41,7 @@ def test_an_import_is_learned_once_and_by_servers_that_run(place: str, tmp_path:
         whole = import_clicks(engine, "default", log)
         again = import_clicks(engine, "default", log)
         assert (first.lists, whole.lists, whole.known, again.lists, again.known) == (1_700, 800, 1_700, 0, 2_500)
-        wait_until(lambda: server.position >= engine.store.end())
+        wait_until(lambda: server.state.position >= engine.store.end())
         export(engine.store, tmp_path)
         assert same(batch_state(tmp_path), state_of(server))
         assert same(state_of(engine), state_of(server))
@@ -49,8 +49,8 @@ def test_an_import_is_learned_once_and_by_servers_that_run(place: str, tmp_path:
         for one in log:
             rows = CATALOG.rows(one.items).tolist()
             policy.update(policy.rank(len(rows), fixed=dict(enumerate(rows))), one.clicked)
-        assert same(policy.model.arrays(), state_of(server))
-        assert server.model("default").tally.counts["baseline"][0] == 2_500
+        assert same(policy.state(), state_of(server))
+        assert server.state.model("default").history.counts.counts["baseline"][0] == 2_500
     events = pl.read_parquet(tmp_path / "events.parquet")
     assert set(events["arm"]) == {"baseline"}
     assert events["scores"].explode().null_count() == 2_500 * 5
@@ -65,7 +65,7 @@ def test_two_imports_at_a_time(place: str, tmp_path: Path) -> None:
         done = [job.result() for job in jobs]
         assert sum(job.lists for job in done) == sum(job.known for job in done) == 3_000
         export(one.store, tmp_path)
-        one.fold()
+        wait_until(lambda: one.state.position >= one.store.end())
         assert same(batch_state(tmp_path), state_of(one))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from linear_policies import LINEAR
 from logged import CATALOG, Watch, batch_state, clicks, drive, running, same, state_of
 from waiting import wait_until
 
@@ -22,13 +23,14 @@ from rankfall.history.export import export
 from rankfall.history.exported import Log
 from rankfall.history.importing import import_clicks
 from rankfall.history.replay import replay
-from rankfall.model import Discount, Forgetting, Window
-from rankfall.policies import LINEAR
+from rankfall.journal.catalogs import shape_of
+from rankfall.policies.forgetting import Discount, Forgetting, Window
+from rankfall.service.commands import CreateModel, PatchItem, PutItems, Reset, Restore, TakeSnapshot
 from rankfall.service.engine import Engine
-from rankfall.service.items import catalog_of, item_of
+from rankfall.service.items import catalog_of
 from rankfall.service.setup import prepare
 from rankfall.stores import open_store
-from rankfall.wire import ItemBody
+from rankfall.wire import ItemBody, ItemPatch
 
 # Export
 
@@ -64,8 +66,8 @@ def test_an_export_beside_servers_is_of_one_moment(place: str, tmp_path: Path) -
                 assert done.cut > cut
                 cut = done.cut
                 if done.with_feedback:
-                    one.save_state(one.model("default"), "", done.cut, tmp_path / "state")
-                    assert same(batch_state(tmp_path), load(tmp_path / "state").model.arrays())
+                    one.save_policy(one.state.model("default"), "", tmp_path / "state", done.cut)
+                    assert same(batch_state(tmp_path), load(tmp_path / "state").state())
         finally:
             enough.set()
         for job in working:
@@ -87,16 +89,16 @@ def test_the_documentation_says_how(tmp_path: Path) -> None:
 
 def test_resets_and_restores_are_in_the_log(place: str, tmp_path: Path) -> None:
     with running(place) as engine:
-        model = engine.model("default")
+        model = engine.state.model("default")
         drive(engine, 20)
         state_of(engine)
-        snapshot = engine.do_now(engine.snapshot(model, "before"))
+        snapshot = engine.write(TakeSnapshot(model.name, "before"))
         drive(engine, 20, seed=1)
-        engine.do_now(engine.reset(model))
+        engine.write(Reset(model.name))
         drive(engine, 10, seed=2)
         export(engine.store, tmp_path)
         assert same(batch_state(tmp_path), state_of(engine))
-        engine.do_now(engine.restore(model, snapshot))
+        engine.write(Restore(snapshot))
         drive(engine, 10, seed=3)
         export(engine.store, tmp_path)
         assert same(batch_state(tmp_path), state_of(engine))
@@ -109,7 +111,8 @@ def test_silence_is_in_the_log(place: str, tmp_path: Path) -> None:
     with running(place, watch, mode="apprentice") as engine:
         drive(engine, 9, candidates=list(CATALOG.ids[:9]), exclude=[CATALOG.ids[2]])
         watch.ahead = 3_600.0
-        engine.sweep()
+        counts = engine.state.model("default").history.counts
+        wait_until(lambda: any(expired for _, _, expired in counts.counts.values()))
         export(engine.store, tmp_path)
         assert same(batch_state(tmp_path), state_of(engine))
     events = pl.read_parquet(tmp_path / "events.parquet")
@@ -123,23 +126,23 @@ def test_silence_is_in_the_log(place: str, tmp_path: Path) -> None:
 
 def test_the_catalog_at_any_list_can_be_rebuilt(place: str, tmp_path: Path) -> None:
     with running(place) as engine:
-        ids, seen = CATALOG.ids, {}
+        ids, seen, shape = CATALOG.ids, {}, shape_of(CATALOG)
 
         def remember() -> None:
-            assert engine.catalog is not None
-            seen[engine.catalog_version] = engine.catalog
+            catalog, version = engine.state.items.current_version()
+            seen[version] = catalog
 
         remember()
         body = ItemBody(coverage={CATALOG.topics[0]: 0.25}, relevance=[1.0, 2.0, 3.0])
         changes = [
-            engine.patch_item(ids[3], {"coverage": {CATALOG.topics[1]: 0.5, CATALOG.topics[0]: 0.0}}),
-            engine.put_catalog(None, [ids[5], ids[6], 10_000]),
-            engine.put_catalog(catalog_of([(ids[5], body), (ids[0], body), (77, body)], CATALOG)),
-            engine.put_catalog(catalog_of([(78, body)], CATALOG), [78, 77]),
-            engine.patch_item(ids[6], {"relevance": [0.0, 0.0, 0.0]}),  # gone already: nothing happens
+            PatchItem(ids[3], ItemPatch(coverage={CATALOG.topics[1]: 0.5, CATALOG.topics[0]: 0.0})),
+            PutItems(None, (ids[5], ids[6], 10_000)),
+            PutItems(catalog_of([(ids[5], body), (ids[0], body), (77, body)], shape)),
+            PutItems(catalog_of([(78, body)], shape), (78, 77)),
+            PatchItem(ids[6], ItemPatch(relevance=[0.0, 0.0, 0.0])),  # gone already: nothing happens
         ]
         for change in changes:
-            engine.do_now(change)
+            engine.write(change)
             remember()
             drive(engine, 2)
         export(engine.store, tmp_path)
@@ -152,12 +155,12 @@ def test_the_catalog_at_any_list_can_be_rebuilt(place: str, tmp_path: Path) -> N
 
 
 def _same_items(one: Catalog, other: Catalog) -> bool:
-    return one.ids == other.ids and all(item_of(one, row) == item_of(other, row) for row in range(len(one)))
+    return one == other
 
 
 def test_an_export_is_of_one_model_if_asked_and_names_those_there_are(place: str, tmp_path: Path) -> None:
     with running(place) as engine:
-        engine.do_now(engine.create("other", engine.model("default").settings))
+        engine.write(CreateModel("other", engine.state.model("default").settings))
         drive(engine, 3)
         drive(engine, 4, model="other")
         assert export(engine.store, tmp_path / "all").lists == 7
@@ -188,11 +191,11 @@ def test_files_of_two_exports_are_not_mixed(tmp_path: Path) -> None:
 def test_the_same_policy_learns_the_same_from_the_log(place: str, tmp_path: Path) -> None:
     with running(place, gamma=0.5) as engine:
         drive(engine, 30)
-        engine.do_now(engine.put_catalog(None, list(CATALOG.ids[:5])))
+        engine.write(PutItems(None, CATALOG.ids[:5]))
         drive(engine, 30, seed=1, exclude=[CATALOG.ids[9]])
         export(engine.store, tmp_path)
         found = replay(Log(tmp_path), "CascadeHybrid", 0.5)
-        assert same(found.states[""].arrays(), state_of(engine))
+        assert same(found.policies[""].state(), state_of(engine))
     assert found.counts.lists == found.counts.ranked == 60
     assert found.counts.same_list > 50  # a list asked for while feedback was folded may be one answer ahead
     assert found.estimate is None
@@ -208,7 +211,7 @@ def test_forgetting_too(tmp_path: Path, setting: dict[str, float], forgetting: F
         export(engine.store, tmp_path)
         assert same(batch_state(tmp_path, forgetting=forgetting), state_of(engine))
         found = replay(Log(tmp_path), "CascadeHybrid", 1.0, forgetting=forgetting)
-        assert same(found.states[""].arrays(), state_of(engine))
+        assert same(found.policies[""].state(), state_of(engine))
 
 
 @pytest.mark.parametrize(
@@ -221,13 +224,13 @@ def test_policies_that_count_items_too(
     log = read_click_log(clicks(tmp_path / "clicks.parquet", 300))
     with running(str(tmp_path / "data"), policy=policy, forgetting=setting) as engine:
         drive(engine, 30)
-        engine.do_now(engine.put_catalog(None, list(CATALOG.ids[:5])))
+        engine.write(PutItems(None, CATALOG.ids[:5]))
         drive(engine, 30, seed=1)
-        engine.do_now(engine.put_catalog(CATALOG))
+        engine.write(PutItems(CATALOG))
         assert import_clicks(engine, "default", log).lists == 300
         export(engine.store, tmp_path)
         found = replay(Log(tmp_path), policy, 1.0, forgetting=forgetting)
-        assert same(found.states[""].arrays(), state_of(engine))
+        assert same(found.policies[""].state(), state_of(engine))
     assert found.counts.learned > 300
     events = pl.read_parquet(tmp_path / "events.parquet")
     assert events["features"].null_count() == len(events)  # there are none
@@ -250,7 +253,7 @@ def test_catalogs_without_topics_or_features(tmp_path: Path, catalog: Catalog, p
     drive(engine, 20)
     export(engine.store, tmp_path)
     found = replay(Log(tmp_path), policy, 1.0)
-    assert same(found.states[""].arrays(), state_of(engine))
+    assert same(found.policies[""].state(), state_of(engine))
     engine.close()
 
 
@@ -259,8 +262,8 @@ def test_feedback_of_the_replay_may_differ(tmp_path: Path) -> None:
         drive(engine, 40)
         export(engine.store, tmp_path)
         found = replay(Log(tmp_path), "CascadeHybrid", 1.0, feedback="last_click")
-        assert same(found.states[""].arrays(), state_of(engine))
-        assert not same(replay(Log(tmp_path), "CascadeHybrid", 1.0).states[""].arrays(), state_of(engine))
+        assert same(found.policies[""].state(), state_of(engine))
+        assert not same(replay(Log(tmp_path), "CascadeHybrid", 1.0).policies[""].state(), state_of(engine))
 
 
 @pytest.mark.parametrize("policy", list(LINEAR))
@@ -273,7 +276,7 @@ def test_another_policy_learns_from_the_log(tmp_path: Path, policy: str) -> None
     counts = found.counts
     assert counts.learned + counts.not_for_learning + counts.unanswered == counts.lists == 40
     assert every.counts.learned == counts.learned + counts.not_for_learning > counts.learned
-    assert set(every.states) == {"u0", "u1", "u2", "u3"}
+    assert set(every.policies) == {"u0", "u1", "u2", "u3"}
     width = (LINEAR[policy].coverage != "absent") * 4 + (LINEAR[policy].relevance != "absent") * 3
     assert len(found.weights) == width
     json.dumps(found.plain())

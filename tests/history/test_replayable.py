@@ -41,8 +41,8 @@ def test_a_click_log_teaches_what_its_import_and_export_do(folder: Path, name: s
     exported = open_log(folder / "out", columns={})
     for scope in ("global", "user"):
         one, other = (replay(log, policy, 1.0, scope) for log in (plain, exported))
-        assert one.states.keys() == other.states.keys()
-        assert all(same(one.states[owner].arrays(), other.states[owner].arrays()) for owner in one.states)
+        assert one.policies.keys() == other.policies.keys()
+        assert all(same(one.policies[owner].state(), other.policies[owner].state()) for owner in one.policies)
         assert one.counts.learned == other.counts.learned == one.counts.ranked == 200
     assert exported.notes == ()
     assert len(plain.notes) == 2
@@ -52,7 +52,7 @@ def test_the_state_is_that_of_a_service_with_the_same_catalog(folder: Path, tmp_
     found = replay(open_log(folder / "clicks.csv", catalog=folder / "items.parquet", columns={}), "CascadeHybrid", 1.0)
     with running(str(tmp_path / "data")) as engine:
         import_clicks(engine, "default", read_click_log(folder / "clicks.csv"))
-        assert same(found.states[""].arrays(), state_of(engine))
+        assert same(found.policies[""].state(), state_of(engine))
 
 
 def test_propensities_of_a_click_log_give_an_estimate() -> None:

@@ -10,11 +10,11 @@ from general_loop import Stepwise
 
 from rankfall import POLICIES, CascadeUser, Catalog, LinearPolicy, ProblemError, RankError, Ranking, generate, simulate
 from rankfall.experiments.bench.plain_numpy import Yardstick
+from rankfall.experiments.paper import PAPER
 from rankfall.experiments.simulation import streams
 from rankfall.kernels import ridge, shortlists
-from rankfall.kernels.groups import groups_of
-from rankfall.kernels.items import items_of
-from rankfall.policies import PAPER
+from rankfall.kernels.item_scores import items_of
+from rankfall.kernels.topic_groups import groups_of
 
 TRADEOFFS = [round(0.1 * i, 1) for i in range(11)]
 
@@ -38,7 +38,7 @@ def usable(name: str, d: int, m: int) -> bool:
 
 
 def states(policy: LinearPolicy) -> bytes:
-    return b"".join(array.tobytes() for array in policy._model.arrays().values())
+    return b"".join(array.tobytes() for array in policy.state().values())
 
 
 @pytest.mark.parametrize("name", list(PAPER))

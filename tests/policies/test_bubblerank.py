@@ -12,9 +12,9 @@ from plain_user import PlainUser, slope, users
 
 from rankfall import Catalog, FeedbackError, ProblemError, Ranking, check_policy
 from rankfall.experiments.simulation import simulate
-from rankfall.policies import POLICIES
-from rankfall.policies.bubblerank import BubbleRank, Shown
-from rankfall.policies.toprank import TopRank
+from rankfall.policies import make_policy
+from rankfall.policies.elimination.bubblerank import BubbleRank, Comparison
+from rankfall.policies.elimination.toprank import TopRank
 
 
 class Specification:
@@ -209,16 +209,16 @@ def test_with_newcomers_the_base_list_stays_a_list_and_changes_by_the_counts(see
 def test_alternates_with_each_answer_and_remembers_the_parity() -> None:
     policy = BubbleRank(5)
     first = policy.rank(5)
-    assert first.note == Shown(parity=1, base=(0, 1, 2, 3, 4), hidden=-1)
+    assert first.note == Comparison(parity=1, base=(0, 1, 2, 3, 4), hidden=-1)
     assert policy.rank(5).note == first.note
     policy.update(first, None)
     assert policy.rank(5).note.parity == 0  # type: ignore[attr-defined]
     items = first.items.tolist()
     policy.update(first, [0, 1, 4])  # late; 0 had no mate, 1 and 2 were a pair, 3 and 4 were another
-    assert policy.arrays()["wins"].tolist() == sorted([[items[1], items[2], 1], [items[4], items[3], 1]])
+    assert policy.state()["wins"].tolist() == sorted([[items[1], items[2], 1], [items[4], items[3], 1]])
     policy.update(first, [1, 2])  # both of a pair say nothing
-    assert policy.arrays()["wins"].sum(axis=0)[2] == 2
-    assert policy.updates == 3
+    assert policy.state()["wins"].sum(axis=0)[2] == 2
+    assert policy.n_updates == 3
 
 
 def test_the_item_below_the_list_competes_with_the_last_one() -> None:
@@ -230,7 +230,7 @@ def test_the_item_below_the_list_competes_with_the_last_one() -> None:
     ranking = policy.rank(2)
     policy.update(ranking, 1)
     seen = int(ranking.items[1])
-    assert policy.arrays()["wins"].tolist() == [[seen, 3 - seen, 1]]
+    assert policy.state()["wins"].tolist() == [[seen, 3 - seen, 1]]
 
 
 def test_a_base_list_may_name_the_first_few() -> None:
@@ -250,15 +250,15 @@ def test_refuses_settings_without_meaning(settings: dict[str, Any]) -> None:
 
 def test_refuses_what_it_cannot_learn_from() -> None:
     policy = BubbleRank(4)
-    for ranking in (Ranking([0, 1]), BubbleRank(9).rank(3), Ranking([0, 9], note=Shown(0, (0, 1), -1))):
+    for ranking in (Ranking([0, 1]), BubbleRank(9).rank(3), Ranking([0, 9], note=Comparison(0, (0, 1), -1))):
         with pytest.raises(FeedbackError, match=r"note|row"):
             policy.update(ranking, 1)
-    assert policy.updates == 0
-    assert len(policy.arrays()["wins"]) == 0
+    assert policy.n_updates == 0
+    assert len(policy.state()["wins"]) == 0
 
 
 def test_is_made_by_name_for_a_number_of_steps() -> None:
-    policy = POLICIES["BubbleRank"].make(Catalog(coverage=np.full((5, 2), 0.5)), steps=10)
+    policy = make_policy("BubbleRank", Catalog(coverage=np.full((5, 2), 0.5)), k=2, steps=10)
     assert isinstance(policy, BubbleRank)
     assert repr(policy) == "BubbleRank(5 items, 0 updates, delta=0.0001)"
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankfall import Catalog, CatalogError, FeedbackError, ProblemError, Ranking, check_policy, generate, simulate
-from rankfall.policies import POLICIES
+from rankfall.policies import make_policy
 from rankfall.policies.c2ucb import C2UCB
 
 CATALOG = generate(items=30, topics=5, features=3, seed=3).catalog
@@ -50,7 +50,7 @@ def by_definition(scores: np.ndarray, k: int, diversity: float, sigma: float) ->
 
 
 def test_contract() -> None:
-    policy = POLICIES["C2UCB"].make(CATALOG, gamma=0.5)
+    policy = make_policy("C2UCB", CATALOG, k=4, steps=100, gamma=0.5)
     check_policy(policy, 4)
     policy.update(policy.rank(4), [0, 2])
     check_policy(policy, 4)
@@ -90,7 +90,7 @@ def test_copies_learn_on_their_own() -> None:
     policy = C2UCB(CATALOG)
     twin = copy.deepcopy(policy)
     twin.update(twin.rank(3), 0)
-    assert policy.arrays()["counts"][0] == 0
+    assert policy.state()["counts"][0] == 0
     assert "1 updates" in repr(twin)
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from rankfall import ContractError, Ranking, check_policy
-from rankfall.policies.ranking import eligible, first_click
+from rankfall.policies.clicks import first_click
+from rankfall.policies.request import check_request
 
 
 class Popular:
@@ -24,7 +25,7 @@ class Popular:
         candidates: Iterable[int] | None = None,
         exclude: Iterable[int] | None = None,
     ) -> Ranking:
-        k, allowed = eligible(k, self.n_items, candidates, exclude)
+        allowed = check_request(k, self.n_items, candidates, exclude).rows
         return Ranking(allowed[np.argsort(-self.clicks[allowed], kind="stable")[:k]])
 
     def update(self, ranking: Ranking, click: object) -> None:
@@ -45,7 +46,7 @@ class Changes(Popular):
 
 class Deaf(Popular):
     def rank(self, k: int, **options: object) -> Ranking:
-        eligible(k, self.n_items, options.get("candidates"), None)  # type: ignore[arg-type]
+        check_request(k, self.n_items, options.get("candidates"), None)  # type: ignore[arg-type]
         return super().rank(k)
 
 

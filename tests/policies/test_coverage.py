@@ -41,11 +41,11 @@ def gain_seen_by_user(x, j, A, a):
     return 2 * (user.attraction_of([*A, a])[-1] - 0.25)
 
 
-@pytest.mark.parametrize("recipe", [rankfall.CascadeHybrid, rankfall.CascadeLSB], ids=lambda r: r.name)
+@pytest.mark.parametrize("kind", [rankfall.CascadeHybrid, rankfall.CascadeLSB], ids=lambda kind: kind.__name__)
 @given(problem=items(), data=st.data())
-def test_features_as_shown_are_the_coverage_gains_of_the_definition(recipe, problem, data):
+def test_features_as_shown_are_the_coverage_gains_of_the_definition(kind, problem, data):
     x, z = problem
-    policy = recipe(rankfall.Catalog(x, z))
+    policy = kind(rankfall.Catalog(x, z))
     k = data.draw(st.integers(1, len(x)))
     for click in data.draw(st.lists(st.one_of(st.none(), st.integers(0, k - 1)), max_size=4)):
         policy.update(policy.rank(k), click)
@@ -53,7 +53,7 @@ def test_features_as_shown_are_the_coverage_gains_of_the_definition(recipe, prob
     R = ranking.items.tolist()
     assert len(set(R)) == k
     np.testing.assert_allclose(ranking.features[:, : x.shape[1]], gains(x, R), rtol=0, atol=1e-14)
-    if recipe is rankfall.CascadeHybrid:
+    if kind is rankfall.CascadeHybrid:
         np.testing.assert_array_equal(ranking.features[:, x.shape[1] :], z[R])
 
 

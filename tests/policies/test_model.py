@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rankfall import Discount, ProblemError, Window
-from rankfall.model import Ridge
+from rankfall.policies.linear.ridge import Ridge
 
 numbers = st.floats(-3, 3, allow_subnormal=False)
 

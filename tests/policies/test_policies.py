@@ -1,7 +1,6 @@
 """The contract of the linear policies; that they are right is shown in test_algorithm_1."""
 
 import copy
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,13 +23,12 @@ from rankfall import (
     ProblemError,
     RankError,
     Ranking,
-    Recipe,
     Window,
     check_policy,
     generate,
 )
 from rankfall.array_container import pack, unpack
-from rankfall.policies import PAPER
+from rankfall.experiments.paper import PAPER
 
 K = 4
 
@@ -47,7 +45,7 @@ def learned(
 
 
 def snapshot(policy: LinearPolicy) -> bytes:
-    return b"".join(array.tobytes() for array in policy._model.arrays().values())
+    return b"".join(array.tobytes() for array in policy.state().values())
 
 
 each_policy = pytest.mark.parametrize("name", list(PAPER))
@@ -260,8 +258,8 @@ def strangers() -> dict[str, object]:
         "of another number of columns": learned("CascadeLinUCB").rank(K),
         "of another catalog": learned(seed=1).rank(K),
         "made by hand": Ranking(np.arange(K)),
-        "with NaN": replace(good, features=poisoned),
-        "with too few features": replace(good, features=short),
+        "with NaN": good.replace(features=poisoned),
+        "with too few features": good.replace(features=short),
         "a list": [1, 2, 3],
         "nothing": None,
     }
@@ -327,7 +325,7 @@ def test_saved_and_loaded_bit_for_bit(name: str, tmp_path: Path) -> None:
     again = rankfall.load(tmp_path / "policy.npz")
     assert snapshot(again) == snapshot(policy)
     assert again.catalog == policy.catalog
-    assert again.recipe == policy.recipe
+    assert (type(again), again.settings) == (type(policy), policy.settings)
     for twin in (policy, again):
         twin.update(shown, 2)
     assert snapshot(again) == snapshot(policy)
@@ -356,12 +354,17 @@ def test_a_foreign_file_is_refused(tmp_path: Path) -> None:
         rankfall.load(tmp_path / "foreign.npz")
     learned().save(tmp_path / "policy.npz")
     header, blocks = unpack((tmp_path / "policy.npz").read_bytes())
-    for broken in ({"format": "rankfall policy 99"}, {"topics": ["a"]}, {"recipe": {"name": "x"}}):
+    for broken in (
+        {"format": "rankfall policy 99"},
+        {"topics": ["a"]},
+        {"policy": "TopRank"},
+        {"settings": {"luck": 1}},
+    ):
         (tmp_path / "foreign.npz").write_bytes(pack({**header, **broken}, blocks))
         with pytest.raises(FileError, match="not a policy saved by rankfall"):
             rankfall.load(tmp_path / "foreign.npz")
     for name, array in (("moment", np.zeros(3)), ("gram", np.full((8, 8), np.nan)), ("counts", np.zeros(2))):
-        (tmp_path / "foreign.npz").write_bytes(pack(header, {**blocks, name: array}))
+        (tmp_path / "foreign.npz").write_bytes(pack(header, {**blocks, f"state.{name}": array}))
         with pytest.raises(FileError, match="not a policy saved by rankfall"):
             rankfall.load(tmp_path / "foreign.npz")
 
@@ -381,11 +384,16 @@ def test_saving_leaves_the_old_file_when_it_fails(tmp_path: Path, monkeypatch: p
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_recipe_of_ones_own() -> None:
-    mine = Recipe("Mine", coverage="constant")
-    check_policy(mine(generate().catalog))
+class Mine(LinearPolicy):
+    coverage = "constant"
+
+
+def test_a_linear_policy_of_ones_own() -> None:
+    assert check_policy(Mine(generate().catalog)).served
     with pytest.raises(ProblemError, match="neither coverage nor relevance"):
-        Recipe("Nothing")
+
+        class Nothing(LinearPolicy):
+            pass
 
 
 @each_forgetting
@@ -446,20 +454,12 @@ def test_what_is_forgotten_makes_widths_grow() -> None:
     assert (narrow, policy.rank(1, fixed=first).widths[0]) == (0.5, 1.0)
 
 
-def rewritten(source: Path, target: Path, header: dict[str, object], **arrays: np.ndarray) -> Path:
-    """A saved policy with some of its header and arrays replaced; an entry of ``...`` is left out."""
-    old, blocks = unpack(source.read_bytes())
-    merged = {name: value for name, value in {**old, **header}.items() if value is not ...}
-    target.write_bytes(pack(merged, {**blocks, **arrays}))
+def rewritten(source: Path, target: Path, settings: dict[str, object], **arrays: np.ndarray) -> Path:
+    """A saved policy with some of its settings and arrays replaced."""
+    header, blocks = unpack(source.read_bytes())
+    header["settings"] |= settings
+    target.write_bytes(pack(header, {**blocks, **{f"state.{name}": array for name, array in arrays.items()}}))
     return target
-
-
-def test_policies_saved_before_there_was_forgetting_load(tmp_path: Path) -> None:
-    policy = learned()
-    policy.save(tmp_path / "new.npz")
-    old = rankfall.load(rewritten(tmp_path / "new.npz", tmp_path / "old.npz", {"forgetting": ...}))
-    assert old.forgetting is None
-    assert snapshot(old) == snapshot(policy)
 
 
 def test_a_damaged_memory_is_refused(tmp_path: Path) -> None:

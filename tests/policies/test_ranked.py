@@ -8,10 +8,10 @@ from clickers import Cascade, PositionBased, slope
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankfall import Catalog, Intents, check_policy, restaurant, simulate
+from rankfall import Catalog, Intents, RankedEXP3, RankedUCB1, RankedZooming, check_policy, restaurant, simulate
 from rankfall.errors import FeedbackError, ProblemError
-from rankfall.policies import POLICIES
-from rankfall.policies.ranked import Choices, RankedEXP3, RankedUCB1, RankedZooming
+from rankfall.policies import make_policy
+from rankfall.policies.ranked.policy import Choices
 from rankfall.policies.ranking import Ranking
 
 LINE = Catalog(relevance=np.linspace(0, 1, 8)[:, None])
@@ -21,7 +21,7 @@ def policies(k=3):
     return [
         RankedUCB1(8, k=k),
         RankedUCB1(8, k=k, clicks="all"),
-        RankedEXP3(8, k=k, gamma=0.1),
+        RankedEXP3(8, k=k, exploration=0.1),
         RankedEXP3(8, k=k, steps=5000, clicks="all"),
         RankedZooming(LINE, k=k, steps=5000),
         RankedZooming(LINE, k=k, radius=0.5, correlated=False),
@@ -37,16 +37,16 @@ def test_keep_the_contract(policy):
 
 @pytest.mark.parametrize("name", ["RankedUCB1", "RankedEXP3", "RankedZooming"])
 def test_are_in_the_table(name):
-    policy = POLICIES[name].make(Catalog(relevance=np.eye(5)), k=2, steps=500)
+    policy = make_policy(name, Catalog(relevance=np.eye(5)), k=2, steps=500)
     assert (type(policy).__name__, policy.n_items, policy.k) == (name, 5, 2)
 
 
 @pytest.mark.parametrize("policy", policies(), ids=repr)
 def test_bandits_that_chose_what_is_shown_above_show_another_and_earn_nothing(policy):
     shown = Ranking([4, 2, 5], note=Choices([4, 4, 5], [0.5, 0.5, 0.5]))
-    before = {name: array.sum() for name, array in policy.arrays().items()}
+    before = {name: array.sum() for name, array in policy.state().items()}
     policy.update(shown, 1)
-    after = {name: array.sum() for name, array in policy.arrays().items()}
+    after = {name: array.sum() for name, array in policy.state().items()}
     assert after.get("sums", 0) == before.get("sums", 0)
     assert after.get("log_weights", 0) == before.get("log_weights", 0)
 
@@ -58,16 +58,16 @@ def test_lists_are_cut_or_filled_up(policy):
     assert sorted(longer.items.tolist()) == list(range(8))
     assert longer.items[3:].tolist() == sorted(longer.items[3:].tolist())
     assert longer.note.items[3:] == [-1] * 5
-    before = policy.arrays()
+    before = policy.state()
     policy.update(longer, 6)  # no bandit there
     for name in set(before) & {"sums", "log_weights"}:
-        np.testing.assert_array_equal(policy.arrays()[name], before[name])
+        np.testing.assert_array_equal(policy.state()[name], before[name])
     assert len(policy.rank(1)) == 1
 
 
 @pytest.mark.parametrize("policy", policies(), ids=repr)
 def test_refuse_rankings_of_others(policy):
-    before = policy.arrays()
+    before = policy.state()
     for strange in (
         Ranking([0, 1]),
         Ranking([0, 1], note=Choices([0], [1.0])),
@@ -75,7 +75,7 @@ def test_refuse_rankings_of_others(policy):
     ):
         with pytest.raises(FeedbackError):
             policy.update(strange, 0)
-    np.testing.assert_equal(policy.arrays(), before)
+    np.testing.assert_equal(policy.state(), before)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_refuse_rankings_of_others(policy):
         lambda: RankedUCB1(5, k=0),
         lambda: RankedUCB1(5, exploration=-1),
         lambda: RankedUCB1(5, clicks="last"),
-        lambda: RankedEXP3(5, gamma=1.5),
+        lambda: RankedEXP3(5, exploration=1.5),
         lambda: RankedEXP3(5, steps=0),
         lambda: RankedZooming(5),
         lambda: RankedZooming(2, distances=[[0, 1], [0.5, 0]]),
@@ -132,7 +132,7 @@ def test_ucb1_does_what_the_plain_form_does(attraction, k, exploration, counted,
             clicks = clicks[:1]
         for bandit, (shown, choice) in enumerate(zip(items, choices, strict=True)):
             told[bandit][choice].append(float(bandit in clicks and shown == choice))
-    state = policy.arrays()
+    state = policy.state()
     assert state["counts"].tolist() == [[len(x) for x in bandit] for bandit in told]
     assert state["sums"].tolist() == [[sum(x) for x in bandit] for bandit in told]
     assert state["plays"].tolist() == [200] * k
@@ -151,7 +151,7 @@ def test_ucb1_does_what_the_plain_form_does(attraction, k, exploration, counted,
 def test_exp3_does_what_the_plain_form_does_even_if_answers_are_late(attraction, k, gamma, seed):
     n_items = len(attraction)
     k = min(k, n_items)
-    policy, rng = RankedEXP3(n_items, k=k, gamma=gamma), np.random.default_rng(seed)
+    policy, rng = RankedEXP3(n_items, k=k, exploration=gamma), np.random.default_rng(seed)
     user, waiting, log_weights = Cascade(attraction), [], np.zeros((k, n_items))
     for _ in range(150):
         w = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
@@ -175,7 +175,7 @@ def test_exp3_does_what_the_plain_form_does_even_if_answers_are_late(attraction,
 
 def test_exp3_weighs_what_it_sees_without_bias():
     """The mean of reward / probability for what was chosen, and 0 for the rest, is what each item earns on average."""
-    policy, rng = RankedEXP3(4, k=1, gamma=0.3), np.random.default_rng(0)
+    policy, rng = RankedEXP3(4, k=1, exploration=0.3), np.random.default_rng(0)
     attraction, n = np.array([0.7, 0.5, 0.2, 0.1]), 40_000
     user, total, squares = Cascade(attraction), np.zeros(4), np.zeros(4)
     drawn = np.zeros(4)
@@ -196,18 +196,18 @@ def test_exp3_weighs_what_it_sees_without_bias():
 
 
 def test_exp3_never_overflows_and_finds_its_way_back():
-    policy = RankedEXP3(3, k=1, gamma=0.5)
+    policy = RankedEXP3(3, k=1, exploration=0.5)
     for favourite, many in ((0, 3000), (1, 12_000)):
         rng = np.random.default_rng(favourite)
         for _ in range(many):
             ranking = policy.rank(1, rng=rng)
             policy.update(ranking, 0 if ranking.items[0] == favourite else None)
         assert policy.probabilities()[0, favourite] == pytest.approx(0.5 + 0.5 / 3, abs=1e-3)
-        assert np.isfinite(policy.arrays()["log_weights"]).all()
+        assert np.isfinite(policy.state()["log_weights"]).all()
 
 
 def test_exp3_draws_from_what_may_be_shown_only():
-    policy = RankedEXP3(5, k=2, gamma=0.2)
+    policy = RankedEXP3(5, k=2, exploration=0.2)
     ranking = policy.rank(1, candidates=[3])
     assert (ranking.items.tolist(), ranking.note) == ([3], Choices([3], [1.0]))
 
@@ -216,7 +216,7 @@ def test_exp3_draws_from_what_may_be_shown_only():
 
 
 def check_covered(policy):
-    state = policy.arrays()
+    state = policy.state()
     for counts, active in zip(state["counts"], state["active"], strict=True):
         reach = np.sqrt(policy.radius / (1 + counts))
         assert (active[:, None] & (policy.distances <= reach[:, None])).any(axis=0).all()
@@ -241,7 +241,7 @@ def test_zooming_does_what_the_plain_form_does(points, k, radius, correlated, se
     for _ in range(150):
         check_covered(policy)
         ranking = policy.rank(k)
-        active = policy.arrays()["active"]
+        active = policy.state()["active"]
         items, choices = ranking.items.tolist(), ranking.note.items
         for bandit, (shown, choice) in enumerate(zip(items, choices, strict=True)):
             above, index = items[:bandit], np.full(n_items, -np.inf)
@@ -259,7 +259,7 @@ def test_zooming_does_what_the_plain_form_does(points, k, radius, correlated, se
         for bandit, (shown, choice) in enumerate(zip(items, choices, strict=True)):
             if click is None or bandit <= click:  # below a click nothing is told
                 told[bandit][choice].append(float(bandit == click and shown == choice))
-    state = policy.arrays()
+    state = policy.state()
     assert state["counts"].tolist() == [[len(x) for x in bandit] for bandit in told]
     assert state["sums"].tolist() == [[sum(x) for x in bandit] for bandit in told]
 
@@ -270,7 +270,7 @@ def test_zooming_looks_closer_only_where_it_pays():
     user = Cascade(np.maximum(0.0, 0.9 - line))
     policy = RankedZooming(Catalog(relevance=line[:, None]), k=1, steps=20_000, radius=1.0)
     assert slope(simulate(policy, user, 20_000, 1)) < 0.8
-    tried = policy.arrays()["counts"][0] > 0
+    tried = policy.state()["counts"][0] > 0
     assert tried[:40].mean() > 4 * tried[100:].mean()
     assert tried[100:].mean() < 0.3
 
@@ -341,4 +341,4 @@ def test_all_clicks_count_where_asked():
     ranking = policy.rank(3, rng=np.random.default_rng(3))
     own = [c == s for c, s in zip(ranking.note.items, ranking.items.tolist(), strict=True)]
     policy.update(ranking, [0, 1, 2])
-    assert policy.arrays()["sums"].sum(axis=1).tolist() == [float(x) for x in own]
+    assert policy.state()["sums"].sum(axis=1).tolist() == [float(x) for x in own]

@@ -1,20 +1,20 @@
 """Exploration and feedback of the linear policies: three choices that compose."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from engines import FakeClock, arrays, make_model, open_engine
 from general_loop import Stepwise
+from linear_policies import LINEAR, varied
 
-from rankfall import CascadeHybrid, CascadeUser, Catalog, ProblemError, RankError, Recipe, check_policy, generate, load
+from rankfall import CascadeHybrid, CascadeUser, Catalog, ProblemError, RankError, check_policy, generate, load
 from rankfall.experiments.simulation import simulate
 from rankfall.kernels import greedy, thompson
-from rankfall.kernels.groups import groups_of
-from rankfall.kernels.items import items_of
+from rankfall.kernels.item_scores import items_of
 from rankfall.kernels.ridge import new_state
-from rankfall.policies import LINEAR, LinearPolicy
+from rankfall.kernels.topic_groups import groups_of
+from rankfall.policies import LinearPolicy
 from rankfall.users import Drifting
 
 WORLD = generate(items=40, topics=6, features=4, users=3, seed=3)
@@ -22,7 +22,7 @@ CATALOG = WORLD.catalog
 DRAWN = ("CascadeHybridTS", "CascadeLinTS", "CascadeLSBTS")
 NEW = (*DRAWN, "CascadeHybridGreedy", "CascadeHybridEpsilon", "LSBGreedy")
 EVERY_TS = [
-    replace(LINEAR[name], name=f"{name} drawn", exploration="thompson")
+    varied(name, exploration="thompson")
     for name in ("CascadeHybrid", "CascadeLinUCB", "CascadeLinUCBFull", "CascadeLSB", "CascadeLSBFull")
 ]
 
@@ -65,17 +65,17 @@ def test_a_draw_is_the_textbook_one() -> None:
     np.testing.assert_allclose(policy.draw(np.random.default_rng(4)), expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize("recipe", EVERY_TS, ids=lambda recipe: recipe.name)
+@pytest.mark.parametrize("kind", EVERY_TS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("feedback", ["cascade", "last_click", "all"])
 @pytest.mark.parametrize("gamma", [0.0, 0.3, 5.0])
 def test_compiled_loop_equals_general_loop_equals_every_item_scored(
-    recipe: Recipe, feedback: str, gamma: float
+    kind: type[LinearPolicy], feedback: str, gamma: float
 ) -> None:
-    fast, plain, general = (recipe(CATALOG, gamma, feedback=feedback) for _ in range(3))
+    fast, plain, general = (kind(CATALOG, gamma=gamma, feedback=feedback) for _ in range(3))
     plain.pruning = False
     runs = [
-        simulate(policy, user(kind), 150, 7, seed=5)
-        for policy, kind in ((fast, CascadeUser), (plain, CascadeUser), (general, Stepwise))
+        simulate(policy, user(user_kind), 150, 7, seed=5)
+        for policy, user_kind in ((fast, CascadeUser), (plain, CascadeUser), (general, Stepwise))
     ]
     for run, policy in zip(runs[1:], (plain, general), strict=True):
         assert run.regret.tobytes() == runs[0].regret.tobytes()
@@ -90,18 +90,18 @@ def test_compiled_loop_equals_general_loop_equals_every_item_scored(
 @pytest.mark.parametrize("feedback", ["cascade", "all"])
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
 def test_epsilon_is_the_same_in_every_loop(name: str, feedback: str, epsilon: float) -> None:
-    recipe = replace(LINEAR[name], name=f"{name} by chance", exploration="epsilon")
-    fast, plain, general = (recipe(CATALOG, feedback=feedback, epsilon=epsilon) for _ in range(3))
+    kind = varied(name, exploration="epsilon")
+    fast, plain, general = (kind(CATALOG, feedback=feedback, epsilon=epsilon) for _ in range(3))
     plain.pruning = False
     runs = [
-        simulate(policy, user(kind), 150, 7, seed=5)
-        for policy, kind in ((fast, CascadeUser), (plain, CascadeUser), (general, Stepwise))
+        simulate(policy, user(user_kind), 150, 7, seed=5)
+        for policy, user_kind in ((fast, CascadeUser), (plain, CascadeUser), (general, Stepwise))
     ]
     for run, policy in zip(runs[1:], (plain, general), strict=True):
         for what in ("regret", "clicks", "touched", "covered"):
             assert getattr(run, what).tobytes() == getattr(runs[0], what).tobytes()
-        for what, array in policy.model.arrays().items():
-            assert array.tobytes() == fast.model.arrays()[what].tobytes()
+        for what, array in policy.state().items():
+            assert array.tobytes() == fast.state()[what].tobytes()
     assert fast.scored == general.scored
 
 
@@ -188,7 +188,7 @@ def test_greedy_is_ucb_without_exploration() -> None:
 
 def test_epsilon_is_the_share_of_random_lists() -> None:
     policy, rng = taught("CascadeHybridEpsilon", epsilon=0.3), np.random.default_rng(0)
-    best = CascadeHybrid(CATALOG, 0.0).with_model(policy.model).rank(3).items.tolist()
+    best = CascadeHybrid(CATALOG, gamma=0.0).sharing(policy).rank(3).items.tolist()
     lists = [policy.rank(3, rng=rng).items.tolist() for _ in range(3000)]
     assert np.mean([shown == best for shown in lists]) == pytest.approx(0.7, abs=0.05)
     first = np.bincount([shown[0] for shown in lists if shown != best], minlength=40)
@@ -201,10 +201,10 @@ def test_epsilon_is_the_share_of_random_lists() -> None:
 
 
 def test_unknown_exploration_or_feedback() -> None:
-    with pytest.raises(ProblemError, match="exploration of recipe 'Mine' is 'luck'; choose ucb, thompson"):
-        Recipe("Mine", coverage="constant", exploration="luck")  # type: ignore[arg-type]
-    with pytest.raises(ProblemError, match="feedback of recipe 'CascadeHybrid' is 'some'; choose cascade, last_click"):
-        CascadeHybrid(CATALOG, feedback="some")  # type: ignore[arg-type]
+    with pytest.raises(ProblemError, match="exploration of CascadeHybridVaried is 'luck'; choose ucb, thompson"):
+        varied("CascadeHybrid", exploration="luck")
+    with pytest.raises(ProblemError, match="feedback must be one of cascade, last_click, all, got 'some'"):
+        CascadeHybrid(CATALOG, feedback="some")
 
 
 @pytest.mark.parametrize(
@@ -232,13 +232,13 @@ def test_what_feedback_says(feedback: str, clicks: object, rewards: list[int]) -
 
 
 def test_everything_is_saved(tmp_path: Path) -> None:
-    policy = LINEAR["CascadeHybridEpsilon"](CATALOG, 0.5, epsilon=0.35, feedback="last_click")
+    policy = LINEAR["CascadeHybridEpsilon"](CATALOG, gamma=0.5, epsilon=0.35, feedback="last_click")
     policy.update(policy.rank(3), [0, 2])
     policy.save(tmp_path / "policy")
     again = load(tmp_path / "policy")
-    assert (again.recipe, again.gamma, again.epsilon) == (policy.recipe, 0.5, 0.35)
+    assert (type(again), again.settings) == (type(policy), policy.settings)
     assert again.weights.tobytes() == policy.weights.tobytes()
-    assert again.with_catalog(CATALOG).epsilon == 0.35
+    assert again.with_catalog(CATALOG).settings.epsilon == 0.35
 
 
 @pytest.mark.parametrize("name", ["CascadeHybridTS", "CascadeLinTS", "CascadeLSBTS", "LSBGreedy"])
@@ -253,15 +253,15 @@ def test_regret_grows_slower_than_the_steps(name: str) -> None:
     assert slope < 0.8
 
 
-@pytest.mark.parametrize("recipe", EVERY_TS, ids=lambda recipe: recipe.name)
-def test_features_that_do_not_fit_are_refused_before_anything_is_learned(recipe: Recipe) -> None:
-    if recipe.relevance != "diminishing":
+@pytest.mark.parametrize("kind", EVERY_TS, ids=lambda kind: kind.__name__)
+def test_features_that_do_not_fit_are_refused_before_anything_is_learned(kind: type[LinearPolicy]) -> None:
+    if kind.relevance != "diminishing":
         return
     catalog = Catalog(coverage=[[0.1]] * 12, relevance=[[-99.0]] * 12)
-    for kind in (CascadeUser, Stepwise):
-        policy = recipe(catalog)
+    for user_kind in (CascadeUser, Stepwise):
+        policy = kind(catalog)
         with pytest.raises(RankError, match="grow down the list"):
-            simulate(policy, kind([[0.1]] * 12, [[0.1]] * 12, [0.5], [0.1]), 10, 10)
+            simulate(policy, user_kind([[0.1]] * 12, [[0.1]] * 12, [0.5], [0.1]), 10, 10)
         assert policy.n_updates == 0
 
 
@@ -279,7 +279,7 @@ def test_a_service_serves_learns_and_starts_again_bit_for_bit(tmp_path: Path, po
     for step in range(30):
         clock.now += 1
         event = engine.rank_now(explain=True)
-        shown.add(event.answer[event.answer.index("items") : event.answer.index("model_version")])
+        shown.add(event.response[event.response.index("items") : event.response.index("model_version")])
         assert (event.propensity is None) == LINEAR[policy].randomised
         if step % 3:
             feed(engine, event, 1, 3)
@@ -290,27 +290,27 @@ def test_a_service_serves_learns_and_starts_again_bit_for_bit(tmp_path: Path, po
     engine.crash()
     engine = open_engine(tmp_path / "data", clock)
     assert arrays(engine) == learned
-    assert engine.state_now().policy.n_updates == 30
+    assert engine.view_now().policy.n_updates == 30
     engine.stop()
 
 
 def test_a_service_draws_anew_for_every_list(tmp_path: Path) -> None:
     engine = open_engine(tmp_path / "data", FakeClock())
     make_model(engine, policy="CascadeHybridTS", gamma=1.0)
-    scores = {engine.rank_now().answer.split('"score":')[1].split(",")[0] for _ in range(10)}
+    scores = {engine.rank_now().response.split('"score":')[1].split(",")[0] for _ in range(10)}
     assert len(scores) == 10
-    assert len({engine.rank_now(exclude=["i0"]).answer.split('"score":')[1].split(",")[0] for _ in range(10)}) == 10
+    assert len({engine.rank_now(exclude=["i0"]).response.split('"score":')[1].split(",")[0] for _ in range(10)}) == 10
     engine.stop()
 
 
-def test_a_service_learns_by_the_feedback_of_the_recipe(tmp_path: Path) -> None:
+def test_a_service_learns_by_the_feedback_of_the_policy(tmp_path: Path) -> None:
     engine = open_engine(tmp_path / "data", FakeClock())
     make_model(engine, policy="LSBGreedy")
     event = engine.rank_now()
     feed(engine, event, 1, 3)
     features = np.frombuffer(event.features).reshape(3, 2)
-    np.testing.assert_allclose(engine.state_now().policy.model.state.moment, features[0] + features[2])
-    np.testing.assert_allclose(engine.state_now().policy.model.gram, np.eye(2) + features.T @ features)
+    np.testing.assert_allclose(engine.view_now().policy.state()["moment"], features[0] + features[2])
+    np.testing.assert_allclose(engine.view_now().policy.state()["gram"], np.eye(2) + features.T @ features)
     engine.stop()
 
 

@@ -12,8 +12,8 @@ from plain_user import PlainUser, slope, users
 
 from rankfall import Catalog, FeedbackError, ProblemError, Ranking, check_policy
 from rankfall.experiments.simulation import simulate
-from rankfall.policies import POLICIES
-from rankfall.policies.toprank import C, TopRank
+from rankfall.policies import make_policy
+from rankfall.policies.elimination.toprank import C, TopRank
 
 
 class Specification:
@@ -181,13 +181,13 @@ def test_what_could_not_be_shown_is_compared_with_nothing_and_what_was_not_seen_
 
 def test_refuses_what_it_cannot_learn_from() -> None:
     policy = TopRank(4)
-    before = copy.deepcopy(policy.arrays())
+    before = copy.deepcopy(policy.state())
     for ranking in (Ranking([0, 1]), TopRank(5).rank(2), Ranking([0, 9], note=np.zeros(4))):
         with pytest.raises(FeedbackError, match=r"note|blocks"):
             policy.update(ranking, [0, 1])
     with pytest.raises(FeedbackError, match="blocks"):
         policy.update(Ranking([0, 3], note=policy.rank(2, exclude=[3]).note), 1)
-    assert all(np.array_equal(before[name], array) for name, array in policy.arrays().items())
+    assert all(np.array_equal(before[name], array) for name, array in policy.state().items())
 
 
 @pytest.mark.parametrize("settings", [{"steps": 0}, {"delta": 0}, {"delta": 1.5}, {"delta": "small"}])
@@ -198,7 +198,7 @@ def test_refuses_settings_without_meaning(settings: dict[str, Any]) -> None:
 
 def test_is_made_by_name_for_a_number_of_steps() -> None:
     catalog = Catalog(coverage=np.full((5, 2), 0.5))
-    policy = POLICIES["TopRank"].make(catalog, steps=400)
+    policy = make_policy("TopRank", catalog, k=2, steps=400)
     assert isinstance(policy, TopRank)
     assert (policy.n_items, policy.delta) == (5, 1 / 400)
     assert repr(policy) == "TopRank(5 items in 1 blocks, delta=0.0025)"

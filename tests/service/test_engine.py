@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engines import START, WAIT, FakeClock, Quiet, arrays, batch, make_model, open_engine, patch, small_catalog
+from engines import START, WAIT, Doing, FakeClock, Quiet, arrays, batch, make_model, open_engine, patch, small_catalog
 from postgres import Cluster
 from waiting import PATIENCE
 
@@ -18,8 +18,18 @@ from rankfall import CascadeHybrid, Catalog, CatalogError, RankError
 from rankfall.errors import ConflictError, NotFoundError, StoreError
 from rankfall.policies import LinearPolicy
 from rankfall.service import setup
-from rankfall.service.engine import Do, Engine, Load
-from rankfall.service.feedback import Feed
+from rankfall.service.commands import (
+    Activate,
+    CreateModel,
+    ForgetUser,
+    GiveFeedback,
+    LoadOwner,
+    PutItems,
+    Reset,
+    SeedCatalog,
+    TakeSnapshot,
+)
+from rankfall.service.engine import Engine
 from rankfall.service.ranking import in_control
 from rankfall.service.writer import Job
 from rankfall.stores import Event, Transaction, open_store
@@ -49,7 +59,7 @@ def items_of(event: Event) -> list[str]:
 
 def test_the_service_ranks_and_learns_as_the_library(engine: Quiet) -> None:
     make_model(engine, gamma=0.7)
-    policy = CascadeHybrid(small_catalog(), 0.7)
+    policy = CascadeHybrid(small_catalog(), gamma=0.7)
     for turn in range(12):
         event = engine.rank_now(k=4)
         ranking = policy.rank(4)
@@ -58,7 +68,7 @@ def test_the_service_ranks_and_learns_as_the_library(engine: Quiet) -> None:
         click = None if turn % 3 == 0 else turn % 4
         assert answer(engine, event, None if click is None else click + 1) == "accepted"
         policy.update(ranking, click)
-    assert arrays(engine) == {name: array.tobytes() for name, array in policy.model.arrays().items()}
+    assert arrays(engine) == {name: array.tobytes() for name, array in policy.state().items()}
 
 
 @pytest.mark.parametrize("forgetting", [{"window": 3}, {"discount": 0.5}])
@@ -68,7 +78,7 @@ def test_forgetting_survives_a_restart(place: str, forgetting: dict[str, float])
     for turn in range(7):
         answer(engine, engine.rank_now(), turn % 3 + 1)
         if turn == 4:
-            engine.run(engine.checkpoint)
+            engine.checkpoint()
     before = arrays(engine)
     engine.crash()
     again = open_engine(place)
@@ -85,18 +95,18 @@ def test_two_engines_on_one_store_agree(place: str, clock: FakeClock) -> None:
     try:
         make_model(first)
         make_model(first, "own", scope="user")
-        second.run(second.fold)
+        second.fold()
         for turn in range(10):
             one, other = (first, second) if turn % 2 else (second, first)
             event = one.rank_now(["default", "own"][turn % 3 % 2], user="anna")
             assert answer(other, event, turn % 3 + 1) == "accepted"
             assert answer(one, event, 1) == "duplicate"
-        first.run(first.fold)
-        second.run(second.fold)
+        first.fold()
+        second.fold()
         assert arrays(first) == arrays(second)
         assert arrays(first, "own", "anna") == arrays(second, "own", "anna")
         assert arrays(first)["counts"] != batch([])["counts"]
-        assert first.model("default").tally.plain() == second.model("default").tally.plain()
+        assert first.model("default").history.counts.plain() == second.model("default").history.counts.plain()
     finally:
         first.stop()
         second.stop()
@@ -111,8 +121,7 @@ def test_feedback_in_many_forms(engine: Quiet) -> None:
     assert answer(engine, event, {"id": 1}) == "rejected"
     assert answer(engine, event, [1, 9]) == "rejected"
     assert engine.feed_now(("nothing", 1))[0].result == "unknown"
-    refused = engine.runner.run(engine.feed([], lambda _: False))
-    assert refused == []
+    assert engine.feed_now() == ()
     results = engine.feed_now((event.id, [{"id": ids[2]}, {"position": 2}]), (event.id, None))
     assert sorted(fed.result for fed in results) == ["accepted", "duplicate"]
     assert event.features is not None
@@ -120,12 +129,10 @@ def test_feedback_in_many_forms(engine: Quiet) -> None:
 
 
 def test_feedback_of_a_model_one_may_not_know_of_is_unknown(engine: Quiet) -> None:
-    from rankfall.wire import FeedbackRequest
 
     make_model(engine)
     event = engine.rank_now()
-    given = [FeedbackRequest(event_id=event.id, clicked=1)]
-    (fed,) = engine.runner.run(engine.feed(given, lambda model: model != "default"))
+    (fed,) = engine.feed_now((event.id, 1), models=frozenset({"another"}))
     assert fed.result == "unknown"
     assert answer(engine, event, 1) == "accepted"
 
@@ -137,37 +144,37 @@ def test_silence_on_a_shown_list_is_learned_once(engine: Quiet, clock: FakeClock
     make_model(engine, feedback_wait=WAIT)
     shown, deferred = engine.rank_now(), engine.rank_now(defer_activation=True)
     clock.now += WAIT - 1
-    assert engine.run(engine.sweep) == 0
+    assert engine.expire() == 0
     clock.now += 2
-    assert engine.run(engine.sweep) == 1
-    assert engine.run(engine.sweep) == 0
+    assert engine.expire() == 1
+    assert engine.expire() == 0
     assert answer(engine, shown, 1) == "late"
     assert answer(engine, deferred, 1) == "late"
     clock.now += 1000 * WAIT
-    assert engine.run(engine.sweep) == 0
+    assert engine.expire() == 0
     assert shown.features is not None
     assert arrays(engine) == batch([(shown.features, None)])
-    assert engine.model("default").tally.counts == {"policy": [1, 0, 1]}
+    assert engine.model("default").history.counts.counts == {"policy": [1, 0, 1]}
 
 
 def test_the_wait_begins_when_a_deferred_list_is_shown(engine: Quiet, clock: FakeClock) -> None:
     make_model(engine, feedback_wait=WAIT)
     event, never = engine.rank_now(defer_activation=True), engine.rank_now(defer_activation=True)
     clock.now += WAIT / 2
-    expires = engine.write(engine.activate(event.id, lambda _: True))
+    expires = engine.write(Activate(event.id))
     assert expires == clock.now + WAIT
     clock.now += WAIT / 4
-    assert engine.write(engine.activate(event.id, lambda _: True)) == expires
+    assert engine.write(Activate(event.id)) == expires
     clock.now = START + WAIT + 1
-    assert engine.run(engine.sweep) == 0
+    assert engine.expire() == 0
     with pytest.raises(ConflictError, match="expired"):
-        engine.write(engine.activate(never.id, lambda _: True))
+        engine.write(Activate(never.id))
     with pytest.raises(NotFoundError):
-        engine.write(engine.activate("nothing", lambda _: True))
+        engine.write(Activate("nothing"))
     with pytest.raises(NotFoundError):
-        engine.write(engine.activate(event.id, lambda _: False))
+        engine.write(Activate(event.id, frozenset()))
     clock.now = expires
-    assert engine.run(engine.sweep) == 1
+    assert engine.expire() == 1
 
 
 def test_silence_is_learned_after_the_clock_was_set_back(place: str) -> None:
@@ -176,7 +183,7 @@ def test_silence_is_learned_after_the_clock_was_set_back(place: str) -> None:
     make_model(ahead, feedback_wait=WAIT)
     early = ahead.rank_now()
     ahead.clock.now += WAIT + 1  # type: ignore[attr-defined]
-    assert ahead.run(ahead.sweep) == 1
+    assert ahead.expire() == 1
     waiting = ahead.rank_now()
     ahead.stop()
     clock = FakeClock(START)
@@ -185,7 +192,7 @@ def test_silence_is_learned_after_the_clock_was_set_back(place: str) -> None:
         event = engine.rank_now()
         assert answer(engine, waiting, 2) == "accepted"
         clock.now += WAIT + 1
-        assert engine.run(engine.sweep) == 1
+        assert engine.expire() == 1
         assert answer(engine, event, 1) == "late"
         lists = [(early.features, None), (waiting.features, 1), (event.features, None)]
         assert arrays(engine) == batch(lists)  # type: ignore[arg-type]
@@ -200,7 +207,7 @@ def test_silence_while_the_service_was_down_is_learned(place: str, clock: FakeCl
     engine.crash()
     again = open_engine(place, FakeClock(START + 30 * 86_400))
     try:
-        assert again.run(again.sweep) == 1
+        assert again.expire() == 1
         assert event.features is not None
         assert arrays(again) == batch([(event.features, None)])
     finally:
@@ -208,13 +215,13 @@ def test_silence_while_the_service_was_down_is_learned(place: str, clock: FakeCl
 
 
 def test_more_silence_than_a_page(engine: Quiet, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rankfall.service.engine.PAGE", 3)
+    monkeypatch.setattr("rankfall.service.upkeep.PAGE", 3)
     make_model(engine, feedback_wait=WAIT)
     for _ in range(8):
         engine.rank_now()
     clock.now += WAIT + 1
-    assert engine.run(engine.sweep) == 8
-    assert engine.state_now().policy.n_updates == 8
+    assert engine.expire() == 8
+    assert engine.view_now().policy.n_updates == 8
 
 
 # Whose list
@@ -237,7 +244,7 @@ def test_modes(engine: Quiet) -> None:
     assert arrays(engine) == batch([(taught.features, 1)])
     patch(engine, mode="online")
     assert engine.rank_now(baseline=baseline).arm == "policy"
-    assert engine.model("default").tally.counts == {"baseline": [2, 2, 0]}
+    assert engine.model("default").history.counts.counts == {"baseline": [2, 2, 0]}
 
 
 def test_the_control_group_is_sticky_and_of_the_size_asked_for(engine: Quiet) -> None:
@@ -288,7 +295,7 @@ def test_propensities_sum_to_one(engine: Quiet, pins: list[dict[str, Any]]) -> N
     pool = ["i0", "i1", "i2", "i3"]
     possible = [order for order in permutations(pool, 2) if not pins or order[1] == "i2"]
     for _ in range(5000):  # far more than are needed to draw every list
-        event = engine.make(engine.model("default"), engine.state_now(), _ask(k=2, candidates=pool))
+        event = engine.make(engine.model("default"), engine.view_now(), _ask(k=2, candidates=pool))
         assert event.propensity is not None
         assert chances.setdefault(tuple(items_of(event)), event.propensity) == event.propensity
         if len(chances) == len(possible):
@@ -307,7 +314,7 @@ def test_long_lists_drawn_at_random_are_the_policys(place: str) -> None:
     """There are more lists of 200 out of 400 than a float can count."""
     engine = open_engine(place)
     try:
-        engine.write(engine.put_catalog(_many(400), []))
+        engine.write(PutItems(_many(400)))
         make_model(engine, randomize=1.0)
         event = engine.rank_now(k=200)
         assert event.arm == "policy"
@@ -374,7 +381,7 @@ def test_a_retry_gets_the_same_answer(place: str, engine: Quiet) -> None:
     assert engine.rank_now(request_id="r", candidates=["i1", "i2"]).response == first.response
     with pytest.raises(ConflictError, match="'r' was used for another request"):
         engine.rank_now(request_id="r", candidates=["i2", "i1"])
-    engine.write(engine.put_catalog(None, ["i1", "i2"]))
+    engine.write(PutItems(None, ("i1", "i2")))
     assert engine.rank_now(request_id="r", candidates=["i1", "i2"]).response == first.response
     with pytest.raises(RankError):
         engine.rank_now(request_id="other", candidates=["i1", "i2"])
@@ -392,7 +399,7 @@ def test_feedback_uses_the_features_as_shown(engine: Quiet) -> None:
     event = engine.rank_now()
     top, second, _ = items_of(event)
     engine.put(top, {"x": 0.0}, [9.0, 9.0])
-    engine.write(engine.put_catalog(None, [second]))
+    engine.write(PutItems(None, (second,)))
     assert answer(engine, event, second) == "accepted"
     assert event.features is not None
     assert arrays(engine) == batch([(event.features, 1)])
@@ -404,9 +411,9 @@ def test_lists_name_the_items_they_were_made_from_while_the_catalog_changes(engi
     make_model(engine)
     relevance = dict(zip(small_catalog().ids, small_catalog().relevance.tolist(), strict=True))
     for ask in ({"explain": True}, {"candidates": ["i1", "i5", "i6"]}, {"exclude": ["i7"]}, {"baseline": ["i6", "i5"]}):
-        held, version = engine.state_now(), engine.catalog_version
-        engine.write(engine.put_catalog(None, ["i0", "i3"]))  # the rows of all that follow change
-        assert engine.catalog_version > version
+        held, version = engine.view_now(), engine.state.items.version
+        engine.write(PutItems(None, ("i0", "i3")))  # the rows of all that follow change
+        assert engine.state.items.version > version
         event = engine.make(engine.model("default"), held, _ask(k=3, **ask))
         assert (event.arm, event.catalog) == ("policy", version)
         assert event.features is not None
@@ -420,7 +427,7 @@ def test_a_batch_that_is_tried_again_decides_nothing_twice(engine: Quiet, monkey
     """A state that could not be read at first must not have what was written beside it written again."""
     make_model(engine)
     model, read = engine.model("default"), engine.store.checkpoints
-    resets = len(model.turns)
+    resets = len(model.history.epochs)
     failures = iter([StoreError("away for a moment")])
 
     def checkpoints(*where: Any) -> Any:
@@ -429,10 +436,10 @@ def test_a_batch_that_is_tried_again_decides_nothing_twice(engine: Quiet, monkey
         return read(*where)
 
     monkeypatch.setattr(engine.store, "checkpoints", checkpoints)
-    jobs: list[Job[Any]] = [Job(Do(engine.reset(model)), Future(), math.inf), Job(Load(model, ""), Future(), math.inf)]
-    engine.run(lambda: engine._keeper._attempt(jobs))
+    jobs: list[Job[Any]] = [Job(one, Future(), math.inf) for one in (Reset("default"), LoadOwner("default", ""))]
+    engine.run(lambda: engine.writer._carry_out(jobs))
     assert jobs[1].future.result() is not None
-    assert len(model.turns) == resets + 1
+    assert len(model.history.epochs) == resets + 1
 
 
 # The catalog, models and users
@@ -456,17 +463,19 @@ def test_answers_and_forgetting_do_not_wait_for_each_other(
         tx.exclusive()
         alone.set()
         postgres.wait_for_blocked(postgres_url)
-        second.forget("anna")(tx)
+        ForgetUser("anna").write(tx, second.state, clock.now)
 
     try:
         make_model(first, "own", scope="user")
-        second.run(second.fold)
+        second.fold()
         event = first.rank_now("own", user="anna")
-        waiting = [first._keeper.ask(Do(lambda _: batched.wait(PATIENCE)))]  # what is asked meanwhile is one batch
-        waiting.append(first._keeper.ask(Feed([FeedbackRequest(event_id=event.id, clicked=1)], lambda _: True)))
-        waiting.append(first._keeper.ask(Do(decide)))
+        waiting: list[Future[Any]] = []
+        ask = first.writer.submit_from_thread
+        waiting.append(ask(Doing(lambda _: batched.wait(PATIENCE))))  # what is asked meanwhile is one batch
+        waiting.append(ask(GiveFeedback((FeedbackRequest(event_id=event.id, clicked=1),))))
+        waiting.append(ask(Doing(decide)))
         batched.set()
-        waiting.append(second._keeper.ask(Do(forget)))
+        waiting.append(second.writer.submit_from_thread(Doing(forget)))
         for future in waiting:
             future.result(PATIENCE)
         assert problems == []
@@ -478,15 +487,14 @@ def test_answers_and_forgetting_do_not_wait_for_each_other(
 
 def test_a_first_start_that_another_was_faster_than(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The catalog is then the other's; a model that it cannot serve is not made, and the store stays good."""
-    seed = setup._seed
 
-    def second(engine: Engine, catalog: Catalog) -> Any:
+    def second(catalog: Catalog) -> SeedCatalog:
         other = Engine(open_store(place))
-        other.do_now(seed(other, Catalog(ids=["a", "b"])))
+        other.write(SeedCatalog(Catalog(ids=["a", "b"])))
         other.close()
-        return seed(engine, catalog)
+        return SeedCatalog(catalog)
 
-    monkeypatch.setattr(setup, "_seed", second)
+    monkeypatch.setattr(setup, "SeedCatalog", second)
     with pytest.raises(CatalogError, match="CascadeHybrid needs topics or relevance features"):
         setup.prepare(place, small_catalog, {"policy": "CascadeHybrid"})
     monkeypatch.undo()
@@ -495,8 +503,8 @@ def test_a_first_start_that_another_was_faster_than(place: str, monkeypatch: pyt
 
 def test_the_last_item_stays(engine: Quiet) -> None:
     make_model(engine)
-    engine.write(engine.put_catalog(None, [f"i{n}" for n in range(7)]))
-    engine.write(engine.put_catalog(None, ["i7"]))  # as when two servers each delete one of the last two
+    engine.write(PutItems(None, tuple([f"i{n}" for n in range(7)])))
+    engine.write(PutItems(None, ("i7",)))  # as when two servers each delete one of the last two
     assert engine.catalog is not None
     assert engine.catalog.ids == ("i7",)
     assert items_of(engine.rank_now()) == ["i7"]
@@ -505,20 +513,20 @@ def test_the_last_item_stays(engine: Quiet) -> None:
 def test_models_are_made_once(engine: Quiet) -> None:
     from rankfall.wire import ModelSettings
 
-    assert engine.write(engine.create("m", ModelSettings(k=3)))
-    assert not engine.write(engine.create("m", ModelSettings(k=3)))
+    assert engine.write(CreateModel("m", ModelSettings(k=3)))
+    assert not engine.write(CreateModel("m", ModelSettings(k=3)))
     with pytest.raises(ConflictError, match="with other settings"):
-        engine.write(engine.create("m", ModelSettings(k=4)))
+        engine.write(CreateModel("m", ModelSettings(k=4)))
 
     def twice(tx: Any) -> bool:
-        engine.create("at once", ModelSettings(k=3))(tx)
-        assert not engine.create("at once", ModelSettings(k=3))(tx)
-        return engine.create("at once", ModelSettings(k=4))(tx)
+        CreateModel("at once", ModelSettings(k=3)).write(tx, engine.state, START)
+        assert not CreateModel("at once", ModelSettings(k=3)).write(tx, engine.state, START)
+        return CreateModel("at once", ModelSettings(k=4)).write(tx, engine.state, START)
 
     with pytest.raises(ConflictError, match="with other settings"):
-        engine.write(twice)
+        engine.write(Doing(twice))
     with pytest.raises(NotFoundError, match="no snapshot 's-none'"):
-        engine.find_snapshot(engine.model("m"), "s-none")
+        engine.find_snapshot("m", "s-none")
 
 
 def test_counts_survive_a_restart(place: str, clock: FakeClock) -> None:
@@ -528,15 +536,15 @@ def test_counts_survive_a_restart(place: str, clock: FakeClock) -> None:
         answer(engine, engine.rank_now(), turn % 2 or None)
         clock.now += 100
         if turn == 3:
-            engine.run(engine.checkpoint)
-    before = engine.model("default").tally.plain()
-    width, buckets = engine.model("default").tally.history(1, clock.now)
+            engine.checkpoint()
+    before = engine.model("default").history.counts.plain()
+    width, buckets = engine.model("default").history.counts.history(1, clock.now)
     assert width == 60
     assert sum(cell[0] for _, arms in buckets for cell in arms.values()) == 6
     engine.crash()
     again = open_engine(place, clock)
     try:
-        assert again.model("default").tally.plain() == before
+        assert again.model("default").history.counts.plain() == before
         assert before["counts"] == {"policy": [6, 3, 0]}
     finally:
         again.stop()
@@ -547,16 +555,16 @@ def test_a_forgotten_user_stays_forgotten(place: str, clock: FakeClock) -> None:
     first, second = open_engine(place, clock), open_engine(place, clock)
     try:
         make_model(first, "own", scope="user")
-        second.run(second.fold)
+        second.fold()
         for engine in (first, second):
             for _ in range(3):
                 answer(engine, engine.rank_now("own", user="anna"), 2)
-        second.run(second.fold)
+        second.fold()
         assert arrays(second, "own", "anna") != batch([])
-        states, removed, named = first.write(first.forget("anna"))
+        states, removed, named = first.write(ForgetUser("anna"))
         assert (states, removed, named) == (1, 6, 0)
-        second.run(second.checkpoint)
-        second.run(second.fold)
+        second.checkpoint()
+        second.fold()
         assert arrays(first, "own", "anna") == arrays(second, "own", "anna") == batch([])
     finally:
         first.stop()
@@ -572,13 +580,12 @@ def test_a_forgotten_user_stays_forgotten(place: str, clock: FakeClock) -> None:
 def test_a_forgotten_user_is_not_saved_by_a_snapshot_at_the_same_moment(engine: Quiet) -> None:
     make_model(engine, "own", scope="user")
     answer(engine, engine.rank_now("own", user="anna"), 2)
-    model = engine.model("own")
-    forget, snapshot = engine.forget("anna"), engine.snapshot(model, "")
 
     def both(tx: Any) -> None:
-        forget(tx)
-        snapshot(tx)
+        ForgetUser("anna").write(tx, engine.state, START)
+        TakeSnapshot("own").write(tx, engine.state, START)
 
-    engine.write(both)
+    engine.write(Doing(both))
     assert arrays(engine, "own", "anna") == batch([])
-    assert engine.store.checkpoints("own", ["anna"], engine.model("own").turns[0].position, engine.position) == [None]
+    first = engine.model("own").history.epochs[0].position
+    assert engine.store.checkpoints("own", ["anna"], first, engine.state.position) == [None]

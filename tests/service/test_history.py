@@ -6,7 +6,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 from engines import WAIT, FakeClock, Learned, Quiet, arrays, batch, make_model, open_engine, patch, small_catalog
@@ -14,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rankfall.errors import ConflictError, NotFoundError
+from rankfall.service.commands import Activate, ForgetUser, PatchItem, PutItems, Reset, Restore, TakeSnapshot
 from rankfall.service.model import changed
 from rankfall.stores import Event
 from rankfall.wire import ItemPatch
@@ -115,7 +115,7 @@ class History:
             return
         event = self.events[n % len(self.events)]
         try:
-            expires = self.engine.write(self.engine.activate(event.id, lambda _: True))
+            expires = self.engine.write(Activate(event.id))
         except (ConflictError, NotFoundError):
             assert event.id not in self.open or not self.open[event.id][0]
             return
@@ -124,7 +124,7 @@ class History:
 
     def wait(self, seconds: float) -> None:
         self.clock.now += seconds
-        self.engine.run(self.engine.sweep)
+        self.engine.expire()
         silent = [e for e in self.events if e.id in self.open and self.open[e.id][0]]
         for event in sorted(silent, key=lambda event: event.id):
             if self.open[event.id][1] <= self.clock.now:
@@ -136,11 +136,10 @@ class History:
 
     def patch(self, n: int, value: float) -> None:
         if f"i{n}" in self.engine.catalog:  # type: ignore[operator]
-            change = msgspec.to_builtins(ItemPatch(coverage={"x": value}))
-            self.engine.write(self.engine.patch_item(f"i{n}", change))
+            self.engine.write(PatchItem(f"i{n}", ItemPatch(coverage={"x": value})))
 
     def delete(self, n: int) -> None:
-        self.engine.write(self.engine.put_catalog(None, [f"i{n}"]))
+        self.engine.write(PutItems(None, (f"i{n}",)))
 
     def change(self, model: str, gamma: float, blocked: int) -> None:
         changes: dict[str, Any] = {"blocked": [f"i{blocked}"], "policy": ALIKE[model][blocked % len(ALIKE[model])]}
@@ -150,24 +149,24 @@ class History:
         patch(self.engine, model, **changes)
 
     def reset(self, model: str) -> None:
-        self.engine.write(self.engine.reset(self.engine.model(model)))
+        self.engine.write(Reset(model))
         self.learned[model] = {}
 
     def snapshot(self, model: str) -> None:
         if MODELS[model]["scope"] == "global":
-            self.engine.state_now(model)
-        made = self.engine.write(self.engine.snapshot(self.engine.model(model), ""))
+            self.engine.view_now(model)
+        made = self.engine.write(TakeSnapshot(model))
         self.snapshots.append((model, made.id, {key: list(known) for key, known in self.learned[model].items()}))
 
     def restore(self, n: int) -> None:
         if self.snapshots:
             model, name, known = self.snapshots[n % len(self.snapshots)]
-            found = self.engine.find_snapshot(self.engine.model(model), name)
-            self.engine.write(self.engine.restore(self.engine.model(model), found))
+            found = self.engine.find_snapshot(model, name)
+            self.engine.write(Restore(found))
             self.learned[model] = {key: list(lists) for key, lists in known.items()}
 
     def forget(self, user: str) -> None:
-        self.engine.write(self.engine.forget(user))
+        self.engine.write(ForgetUser(user))
         own = [model for model, words in MODELS.items() if words["scope"] == "user"]
         for known in [*map(self.learned.get, own), *(known for model, _, known in self.snapshots if model in own)]:
             assert known is not None
@@ -180,7 +179,7 @@ class History:
         if how == "stop":
             self.engine.stop()
         elif how == "checkpoint":
-            self.engine.run(self.engine.checkpoint)
+            self.engine.checkpoint()
             self.engine.crash()
         else:
             self.engine.crash()

@@ -20,7 +20,7 @@ def lists(engine: Quiet) -> dict[str, list[Any]]:
     """What each owner would be shown: ids and scores."""
     found = {}
     for model, owner in expected_states("before"):
-        ranking = engine.state_now(model, owner).policy.rank(5)
+        ranking = engine.view_now(model, owner).policy.rank(5)
         found[f"{model}/{owner}"] = [list(ranking.ids), [float(score).hex() for score in ranking.scores]]
     return found
 
@@ -33,7 +33,6 @@ def test_a_store_of_0_1_0_opens_with_equal_bits_and_goes_on(place: str, checkpoi
     clock = FakeClock(about["now"] + 1)
     engine = open_engine(place, clock)
     try:
-        assert engine.catalog is not None
         assert list(engine.catalog.ids) == about["catalog"]
         assert states(engine) == expected_states("before")
         assert lists(engine) == about["before"]["lists"]
@@ -42,7 +41,7 @@ def test_a_store_of_0_1_0_opens_with_equal_bits_and_goes_on(place: str, checkpoi
         assert states(engine) == expected_states("after")
         assert lists(engine) == about["after"]["lists"]
         if checkpoints == "kept":  # without them what a forgotten user did is not counted any more
-            counts = {name: model.tally.plain() for name, model in engine.models.items()}
+            counts = {name: model.history.counts.plain() for name, model in engine.state.models.items()}
             assert json.loads(json.dumps(counts)) == about["after"]["counts"]
     finally:
         engine.stop()

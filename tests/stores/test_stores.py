@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from waiting import PATIENCE
 
-from rankfall.array_container import pack, unpack
 from rankfall.errors import FileError, RankfallError, StoreError
 from rankfall.journal.entries import Encoded
 from rankfall.stores import (
@@ -551,16 +550,6 @@ def test_the_writer_waits_for_others_who_are_alone(place: str, store: Store, req
         assert order == ["first", "second"]
     finally:
         other.close()
-
-
-def test_packing_is_exact() -> None:
-    arrays = {"a": np.array([[np.pi, -0.0]]), "none": np.zeros((0, 3)), "n": np.array(7), "i": np.arange(3)[::-1]}
-    header, back = unpack(pack({"topics": ["ü", "\ud800"]}, arrays))
-    assert header == {"topics": ["ü", "\ud800"]}
-    for name, array in arrays.items():
-        assert back[name].dtype == array.dtype
-        assert back[name].shape == array.shape
-        assert back[name].tobytes() == array.tobytes()
 
 
 def test_errors_have_one_root() -> None:

@@ -4,18 +4,27 @@ import asyncio
 import queue
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from rankfall import Catalog
-from rankfall.model import Ridge
+from rankfall.policies.linear.ridge import Ridge
+from rankfall.service.commands import (
+    ChangeSettings,
+    CreateModel,
+    Decision,
+    FeedbackResult,
+    GiveFeedback,
+    PutItems,
+    SeedCatalog,
+)
 from rankfall.service.engine import Engine
-from rankfall.service.feedback import Fed
 from rankfall.service.items import catalog_of
-from rankfall.service.model import Held
-from rankfall.service.setup import _seed
+from rankfall.service.model import Model, OwnerView
+from rankfall.service.state import ServerState
 from rankfall.stores import Event, Transaction, open_store
 from rankfall.wire import FeedbackRequest, ItemBody, ModelSettings, RankRequest, convert
 
@@ -32,15 +41,26 @@ class FakeClock:
         return self.now
 
 
+@dataclass(frozen=True)
+class Doing(Decision[Any]):
+    """A decision that a test makes up."""
+
+    what: Callable[[Transaction], Any]
+
+    def write(self, tx: Transaction, state: ServerState, now: float) -> Any:
+        return self.what(tx)
+
+
 class Quiet(Engine):
     """Folds after its own writes as always; whatever else an idle engine does happens when a test says so."""
 
     def __init__(self, place: str | Path, clock: FakeClock, **options: Any) -> None:
         self.calls: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
         self.runner = asyncio.Runner()
+        self.place = place
         super().__init__(open_store(place), clock=clock, **options)
 
-    def _idle(self) -> None:
+    def _between_batches(self) -> None:
         while not self.calls.empty():
             what, future = self.calls.get()
             try:
@@ -52,28 +72,41 @@ class Quiet(Engine):
         """Do something in the thread that writes, as if the engine had come to it by itself."""
         future: Future[T] = Future()
         self.calls.put((what, future))
-        self._keeper._jobs.put(None)
+        self.writer.wake()
         return future.result(60)
+
+    def model(self, name: str = "default") -> Model:
+        return self.state.model(name)
+
+    @property
+    def catalog(self) -> Catalog:
+        found = self.state.catalog
+        assert found is not None
+        return found
 
     def rank_now(self, model: str = "default", **request: Any) -> Event:
         return self.runner.run(self.rank(self.model(model), RankRequest(**request)))
 
-    def feed_now(self, *feedback: tuple[str, Any]) -> list[Fed]:
+    def feed_now(self, *feedback: tuple[str, Any], models: frozenset[str] | None = None) -> tuple[FeedbackResult, ...]:
         given = [convert(FeedbackRequest, {"event_id": event, "clicked": clicked}) for event, clicked in feedback]
-        return self.runner.run(self.feed(given))
+        return self.write(GiveFeedback(tuple(given), models))
 
-    def state_now(self, model: str = "default", key: str = "") -> Held:
-        return self.runner.run(self.state(self.model(model), key))
-
-    def write(self, what: Callable[[Transaction], T]) -> T:
-        result: T = self.do_now(what)
-        return result
+    def view_now(self, model: str = "default", owner: str = "") -> OwnerView:
+        return self.runner.run(self.view(self.model(model), owner))
 
     def put(self, item: str, coverage: dict[str, float], relevance: list[float]) -> None:
-        assert self.catalog is not None
-        self.write(
-            self.put_catalog(catalog_of([(item, ItemBody(coverage=coverage, relevance=relevance))], self.catalog))
-        )
+        body = ItemBody(coverage=coverage, relevance=relevance)
+        self.write(PutItems(catalog_of([(item, body)], self.state.items.shape)))
+
+    def fold(self) -> int:
+        """Take in what other servers have written."""
+        return self.run(self.state.catch_up)
+
+    def expire(self) -> int:
+        return self.run(self.upkeep.expire)
+
+    def checkpoint(self) -> None:
+        self.run(self.upkeep.checkpoint)
 
     def stop(self) -> None:
         """As when the service is stopped: the state is saved."""
@@ -83,7 +116,7 @@ class Quiet(Engine):
     def crash(self) -> None:
         """As when it is killed: nothing is saved that is not already."""
         self.runner.close()
-        self._keeper.close()
+        self.writer.close()
         self.store.close()
 
 
@@ -100,22 +133,22 @@ def small_catalog(items: int = 8) -> Catalog:
 def open_engine(place: str | Path, clock: FakeClock | None = None, **options: Any) -> Quiet:
     """An engine on a store, which gets the small catalog if it is new."""
     engine = Quiet(place, clock or FakeClock(), **options)
-    if engine.catalog is None:
-        engine.write(_seed(engine, small_catalog()))
+    if engine.state.catalog is None:
+        engine.write(SeedCatalog(small_catalog()))
     return engine
 
 
 def make_model(engine: Quiet, name: str = "default", **settings: Any) -> None:
-    assert engine.write(engine.create(name, convert(ModelSettings, {"k": 3, **settings})))
+    assert engine.write(CreateModel(name, convert(ModelSettings, {"k": 3, **settings})))
 
 
 def patch(engine: Quiet, name: str = "default", **changes: Any) -> None:
-    engine.write(engine.change(engine.model(name), changes))
+    engine.write(ChangeSettings(name, changes))
 
 
-def arrays(engine: Quiet, model: str = "default", key: str = "") -> dict[str, bytes]:
-    """The state of a key, byte for byte."""
-    return {name: array.tobytes() for name, array in engine.state_now(model, key).policy.model.arrays().items()}
+def arrays(engine: Quiet, model: str = "default", owner: str = "") -> dict[str, bytes]:
+    """The state of an owner, byte for byte."""
+    return {name: array.tobytes() for name, array in engine.view_now(model, owner).policy.state().items()}
 
 
 Learned = tuple[bytes, int | None]

@@ -12,7 +12,9 @@ import numpy as np
 import polars as pl
 
 from rankfall import Catalog, generate
-from rankfall.model import Forgetting, Ridge
+from rankfall.policies.forgetting import Forgetting
+from rankfall.policies.linear.ridge import Ridge
+from rankfall.service.commands import GiveFeedback
 from rankfall.service.engine import Engine
 from rankfall.service.setup import prepare
 from rankfall.stores import open_store
@@ -49,7 +51,7 @@ def drive(engine: Engine, lists: int, seed: int = 0, model: str = "default", **r
         for i in range(lists):
             user = f"u{rng.integers(4)}"
             event = await engine.rank(
-                engine.model(model), RankRequest(**{"user": user, "segment": "s", "k": 4, **request})
+                engine.state.model(model), RankRequest(**{"user": user, "segment": "s", "k": 4, **request})
             )
             made.append(event.id)
             waiting.append(event.id)
@@ -58,7 +60,8 @@ def drive(engine: Engine, lists: int, seed: int = 0, model: str = "default", **r
                 answered, waiting = waiting[:-1], waiting[-1:]
                 clicks = [[int(c) + 1 for c in rng.permutation(2)[: rng.integers(3)]] or None for _ in answered]
                 pairs = zip(answered, clicks, strict=True)
-                fed = await engine.feed([FeedbackRequest(event_id=e, clicked=c) for e, c in pairs])
+                given = tuple(FeedbackRequest(event_id=e, clicked=c) for e, c in pairs)
+                fed = await engine.writer.submit(GiveFeedback(given))
                 assert {one.result for one in fed} <= {"accepted"}
         return made
 
@@ -66,10 +69,8 @@ def drive(engine: Engine, lists: int, seed: int = 0, model: str = "default", **r
 
 
 def state_of(engine: Engine, model: str = "default", key: str = "") -> dict[str, np.ndarray]:
-    async def held() -> Any:
-        return await engine.state(engine.model(model), key)
-
-    return asyncio.run(held()).policy.model.arrays()
+    view = asyncio.run(engine.view(engine.state.model(model), key))
+    return view.policy.state()
 
 
 def batch_state(

@@ -1,11 +1,11 @@
-"""Runs of studies whose truth is known, made without simulating anything."""
+"""Runs of the paper's study whose truth is known, made without simulating anything."""
 
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import polars as pl
 
-from rankfall.policies import PAPER
+from rankfall.experiments.paper import PAPER
 
 Setting = tuple[str, float]
 GRID: tuple[Setting, ...] = (
@@ -16,15 +16,15 @@ GRID: tuple[Setting, ...] = (
 STEPS = (100, 200, 400, 600, 800, 1000)
 
 
-def as_published(study: str, value: float, policy: str) -> float:
+def as_published(sweep: str, value: float, policy: str) -> float:
     """A level of regret that makes every statement of section 4.3 true."""
     if policy == "CascadeHybrid":
         return 10.0
-    if study == "tradeoff" and (value, policy) in {(0.0, "CascadeLSB"), (1.0, "CascadeLinUCB")}:
+    if sweep == "tradeoff" and (value, policy) in {(0.0, "CascadeLSB"), (1.0, "CascadeLinUCB")}:
         return 9.0
-    if study == "topics" and policy == "CascadeLinUCBFull":
+    if sweep == "topics" and policy == "CascadeLinUCBFull":
         return 40.0 - value
-    if study == "topics" and policy == "CascadeLSBFull":
+    if sweep == "topics" and policy == "CascadeLSBFull":
         return 38.0
     return 30.0
 
@@ -44,17 +44,18 @@ def made(
     rng = np.random.default_rng(7)
     own = rng.normal(scale=2.0, size=(users, repeats))  # far above the noise: only paired differences see through it
     own -= own.mean()
-    cells = [(study, value, policy) for study, value in grid for policy in policies]
+    cells = [(sweep, value, policy) for sweep, value in grid for policy in policies]
     index = np.indices((len(cells), users, repeats, len(steps))).reshape(4, -1)
     cell, user, repeat, step = index
     levels = np.array([level(*key) for key in cells])[:, None, None] + own
     ends = levels + noise * rng.normal(size=levels.shape)
     at = np.array(steps)[step]
-    study, value, policy = ([key[i] for key in cells] for i in range(3))
+    sweep, value, policy = ([key[i] for key in cells] for i in range(3))
     return pl.DataFrame(
         {
-            "study": np.array(study)[cell],
+            "sweep": np.array(sweep)[cell],
             "value": np.array(value)[cell],
+            "case": np.array(policy)[cell],
             "policy": np.array(policy)[cell],
             "user": user,
             "repeat": repeat,
@@ -66,7 +67,8 @@ def made(
             "best": 0.6,
         }
     ).with_columns(
-        pl.when(study="tradeoff").then("value").otherwise(0.5).alias("tradeoff"),
-        pl.when(study="topics").then("value").otherwise(20).cast(pl.Int64).alias("topics"),
-        pl.when(study="positions").then("value").otherwise(10).cast(pl.Int64).alias("k"),
+        pl.col("value").rank("dense").over("sweep").cast(pl.Int32).sub(1).alias("point"),
+        pl.when(sweep="tradeoff").then("value").otherwise(0.5).alias("tradeoff"),
+        pl.when(sweep="topics").then("value").otherwise(20).cast(pl.Int64).alias("topics"),
+        pl.when(sweep="positions").then("value").otherwise(10).cast(pl.Int64).alias("k"),
     )

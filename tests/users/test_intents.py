@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankfall import Catalog, Intents, ProblemError, check_environment, restaurant, simulate
-from rankfall.policies import POLICIES
+from rankfall.policies import make_policy
 from rankfall.users import Drifting
 
 
@@ -108,7 +108,7 @@ def test_a_restaurant_has_topics_with_as_many_documents_as_users():
 
 def test_regret_is_against_the_greedy_list():
     population = restaurant(6, 8, seed=2)
-    policy = POLICIES["CascadeKLUCB"].make(Catalog(relevance=np.eye(8)), k=2, steps=200)
+    policy = make_policy("CascadeKLUCB", Catalog(relevance=np.eye(8)), k=2, steps=200)
     run = simulate(policy, population, 200, 2)
     assert run.best == population.reward(population.best(2))
     assert 0 < run.clicks[-1] <= 200

@@ -58,8 +58,9 @@ def command(
     from rankfall.data.preparation import prepare
     from rankfall.experiments import figures
     from rankfall.experiments.bench import measure as bench
+    from rankfall.experiments.bench.figure import growth_figure
+    from rankfall.experiments.paper import PAPER
     from rankfall.experiments.simulation import cores
-    from rankfall.policies import PAPER
 
     bench.give_numpy_its_best()
     notes = Console(stderr=True)
@@ -95,7 +96,7 @@ def command(
     out.mkdir(parents=True, exist_ok=True)
     written = out / "bench.json"
     written.write_text(json.dumps(measured, indent=1))
-    files = [written, *(figures.save(figures.growth(grown), out / "growth") if grown else [])]
+    files = [written, *(figures.save(growth_figure(grown), out / "growth") if grown else [])]
     if as_json:
         click.echo(json.dumps(measured))
         return

@@ -35,14 +35,13 @@ def command(
     from rankfall.click_logs import read_click_log
     from rankfall.errors import FileError, RankfallError
     from rankfall.history.importing import import_clicks
-    from rankfall.service.items import whole_ids
 
     with closing(open_engine_at(data, store)) as engine:
-        if engine.catalog is None:
+        if not engine.state.items.there:
             raise RankfallError("the store has no catalog yet; start rankfall serve with --catalog FILE once")
-        engine.model(model)
+        engine.state.model(model)
         try:
-            whole = whole_ids(engine.catalog)
+            whole = bool(engine.state.items.shape.whole_ids)
             log = read_click_log(clicks, columns=dict(columns), model=log_model, whole_ids=whole)
         except FileError as problem:
             raise FileError(f"{problem}. Nothing was imported") from problem

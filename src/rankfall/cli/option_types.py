@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from rankfall.errors import ProblemError
-from rankfall.model import Discount, Window
 from rankfall.policies import POLICIES
+from rankfall.policies.forgetting import Discount, Window
 
 
 class PolicyNames(click.ParamType[tuple[str, ...]]):

@@ -6,7 +6,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from rankfall.policies import POLICIES, SERVED
+from rankfall.policies import POLICIES, SERVED, settings_of
 
 
 @click.command(name="policies")
@@ -22,9 +22,10 @@ def command(plain: bool) -> None:
     table = Table(show_edge=False, pad_edge=False)
     for heading in ("policy", "what it is", "paper", "needs"):
         table.add_column(heading, overflow="fold", no_wrap=heading == "policy")
-    for name, kind in POLICIES.items():
+    for name, policy in POLICIES.items():
         served = " *" if name in SERVED else ""
-        table.add_row(name + served, kind.summary, kind.paper, ", ".join(sorted(kind.needs)) or "-")
+        needs = sorted(policy.needs | ({"k", "steps"} & settings_of(policy)))
+        table.add_row(name + served, policy.summary, policy.paper, ", ".join(needs) or "-")
     console = Console()
     console.print(table)
     console.print(f"{len(POLICIES)} policies; * can also be served.", highlight=False)

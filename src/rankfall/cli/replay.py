@@ -12,13 +12,13 @@ from rankfall.cli.column_names import click_log_columns
 from rankfall.cli.option_types import ForgettingType
 from rankfall.cli.progress import progress_bar
 from rankfall.policies import SERVED
-from rankfall.policies.linear import Feedback
+from rankfall.policies.linear.policy import Feedback
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from rankfall.history.replay import Replay
-    from rankfall.model import Discount, Window
+    from rankfall.policies.forgetting import Discount, Window
     from rankfall.wire import Scope
 
 
@@ -105,7 +105,7 @@ def _say(console: Console, result: Replay) -> None:
     from rich.table import Table
 
     counts = result.counts
-    each = "" if result.scope == "global" else f", {len(result.states):,} states, one for each {result.scope}"
+    each = "" if result.scope == "global" else f", {len(result.policies):,} states, one for each {result.scope}"
     fading = "" if result.forgetting is None else f", {result.forgetting}"
     table = Table(
         title=f"{result.policy}, gamma {result.gamma:g}{fading}, on the log of {result.model!r}{each}",

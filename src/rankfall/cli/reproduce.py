@@ -6,17 +6,18 @@ from pathlib import Path
 
 import click
 
-from rankfall.cli.experiment import conduct, run_options
 from rankfall.cli.option_types import PolicyNames
-from rankfall.experiments import SCALES, STUDIES, Preparation, paper_study
-from rankfall.policies import PAPER
+from rankfall.cli.study_options import run_options
+from rankfall.cli.study_run import run_and_report
+from rankfall.data import DATASETS
+from rankfall.experiments.paper import PAPER, SCALES, SWEEPS, paper_study
 
 
 @click.command(name="reproduce")
 @click.argument("dataset")
 @click.option(
-    "--study",
-    type=click.Choice([*STUDIES, "all"]),
+    "--sweep",
+    type=click.Choice([*SWEEPS, "all"]),
     default="all",
     show_default=True,
     help="Which of the paper's experiments.",
@@ -46,7 +47,7 @@ from rankfall.policies import PAPER
 @run_options
 def command(
     dataset: str,
-    study: str,
+    sweep: str,
     scale: str,
     users: int | None,
     repeats: int | None,
@@ -65,9 +66,9 @@ def command(
 
     DATASET is one of rankfall data list, or a path.
     """
-    built = paper_study(
-        dataset,
-        STUDIES if study == "all" else [study],
+    study = paper_study(
+        dataset if dataset in DATASETS else str(Path(dataset).resolve()),
+        SWEEPS if sweep == "all" else [sweep],
         scale,
         users=users,
         repeats=repeats,
@@ -75,6 +76,7 @@ def command(
         policies=policies,
         gamma=gamma,
         seed=seed,
-        preparation=Preparation(unit_preferences=unit_preferences, perfect_coverage=perfect_coverage),
+        preparation={"unit_preferences": True} if unit_preferences else None,
+        perfect_coverage=perfect_coverage,
     )
-    conduct(built, out, workers=workers, scheduler=scheduler, dry_run=dry_run, paper=True)
+    run_and_report(study, out, workers=workers, scheduler=scheduler, dry_run=dry_run, paper=True)

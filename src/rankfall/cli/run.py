@@ -1,4 +1,4 @@
-"""``rankfall run``: a study of your own."""
+"""``rankfall run``: studies out of files."""
 
 from __future__ import annotations
 
@@ -6,22 +6,25 @@ from pathlib import Path
 
 import click
 
-from rankfall.cli.experiment import conduct, run_options
-from rankfall.cli.field import conduct_field
+from rankfall.cli.study_options import run_options
+from rankfall.cli.study_run import run_and_report
+from rankfall.errors import ProblemError
 from rankfall.experiments import Study
-from rankfall.experiments.field import FieldStudy, is_field
 
 
 @click.command(name="run")
-@click.argument("study", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path, dir_okay=False))
 @run_options
-def command(study: Path, out: Path, workers: int | None, scheduler: str | None, dry_run: bool) -> None:
+def command(files: tuple[Path, ...], out: Path, workers: int | None, scheduler: str | None, dry_run: bool) -> None:
     """Run the study in a file.
 
-    STUDY is a TOML file: on a data set, such as the study.toml beside earlier results, or on simulated users of any
-    kind, such as the files in studies/field.
+    FILE... are TOML files, such as those in studies/field or the study.toml beside earlier results. With several files,
+    each gets a folder of its name in the folder for the results.
     """
-    if is_field(study):
-        conduct_field(FieldStudy.read(study), out, workers=workers, scheduler=scheduler, dry_run=dry_run)
-        return
-    conduct(Study.read(study), out, workers=workers, scheduler=scheduler, dry_run=dry_run)
+    names = [file.stem for file in files]
+    for name in names:
+        if names.count(name) > 1:
+            raise ProblemError(f"two files are called {name}; their results would share a folder")
+    for file, study in [(file, Study.read(file)) for file in files]:
+        folder = out if len(files) == 1 else out / file.stem
+        run_and_report(study, folder, workers=workers, scheduler=scheduler, dry_run=dry_run)

@@ -15,9 +15,9 @@ import click
 from rankfall.catalog import Catalog
 from rankfall.cli.option_types import ForgettingType
 from rankfall.errors import RankfallError
-from rankfall.model import Discount, Window
 from rankfall.policies import SERVED
-from rankfall.policies.linear import Feedback
+from rankfall.policies.forgetting import Discount, Window
+from rankfall.policies.linear.policy import Feedback
 
 
 @click.command(name="serve")

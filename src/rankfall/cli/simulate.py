@@ -21,10 +21,11 @@ from rankfall.cli.progress import StepRate
 from rankfall.data import Generated, generate
 from rankfall.errors import FileError, ProblemError
 from rankfall.experiments import figures
+from rankfall.experiments.paper import PAPER
 from rankfall.experiments.results import summary
 from rankfall.experiments.simulation import simulate_many
 from rankfall.files import replacing
-from rankfall.policies import PAPER, POLICIES
+from rankfall.policies import POLICIES, make_policy, settings_of
 from rankfall.users import CascadeUser
 
 
@@ -135,7 +136,8 @@ def _compare(
         task = bar.add_task("simulating", total=len(policies) * len(users) * steps)
         for name in policies:
             bar.update(task, description=name)
-            policy = POLICIES[name].make(catalog, gamma=gamma, k=k, steps=steps)
+            explores = {"gamma": gamma} if "gamma" in settings_of(POLICIES[name]) else {}
+            policy = make_policy(name, catalog, k=k, steps=steps, **explores)
             runs = simulate_many(policy, users, steps, k, seed=seed, progress=lambda n: bar.advance(task, n))
             frames += [run.frame(policy=name, user=index) for index, run in enumerate(runs)]
         bar.update(task, description="simulated")

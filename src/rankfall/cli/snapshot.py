@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from rankfall.cli.store_options import open_engine_at, store_options
-
-if TYPE_CHECKING:
-    from rankfall.service.engine import Engine
-    from rankfall.service.model import Model
 
 
 @click.group(name="snapshot")
@@ -35,15 +29,12 @@ def make(model: str, data: Path | None, store: str | None, name: str) -> None:
     """
     if not name.isprintable() or len(name) > 200:
         raise click.UsageError(f"--name must have at most 200 printable characters, got {name!r}")
+    from rankfall.service.commands import LoadOwner, TakeSnapshot
+
     with closing(open_engine_at(data, store)) as engine:
-        found = engine.model(model)
-        if found.settings.scope == "global":
-            asyncio.run(_load(engine, found))
-        click.echo(engine.do_now(engine.snapshot(found, name)).id)
-
-
-async def _load(engine: Engine, model: Model) -> None:
-    await engine.state(model, "")
+        if engine.state.model(model).settings.scope == "global":
+            engine.write(LoadOwner(model, ""))
+        click.echo(engine.write(TakeSnapshot(model, name)).id)
 
 
 @command.command(name="list")
@@ -54,10 +45,10 @@ def list_(model: str, data: Path | None, store: str | None) -> None:
 
     MODEL is the name of the model.
     """
-    from rankfall.service.ranking import iso
+    from rankfall.service.events import iso
 
     with closing(open_engine_at(data, store)) as engine:
-        snapshots = engine.store.snapshots(engine.model(model).name)
+        snapshots = engine.store.snapshots(engine.state.model(model).name)
     for one in snapshots:
         click.echo(f"{one.id}  {iso(one.at)}  version {one.position.seq}  {one.name}".rstrip())
     if not snapshots:
@@ -73,9 +64,11 @@ def restore(model: str, snapshot: str, data: Path | None, store: str | None) -> 
 
     MODEL is the name of the model, SNAPSHOT the id of the snapshot. The log is kept.
     """
+    from rankfall.service.commands import Restore
+
     with closing(open_engine_at(data, store)) as engine:
-        found = engine.model(model)
-        version = engine.do_now(engine.restore(found, engine.find_snapshot(found, snapshot)))
+        source = engine.find_snapshot(engine.state.model(model).name, snapshot)
+        version = engine.write(Restore(source))
     click.echo(f"Model {model!r} is back at snapshot {snapshot}; this is version {version}.")
 
 
@@ -99,8 +92,10 @@ def save(
 
     MODEL is the name of the model, SNAPSHOT the id of a snapshot; without it, the present state is saved.
     """
+    from rankfall.service.engine import owner_of
+
     with closing(open_engine_at(data, store)) as engine:
-        found = engine.model(model)
-        upto = None if snapshot is None else engine.find_snapshot(found, snapshot).position
-        engine.save_state(found, engine.key(found, user, segment), upto, out)
+        found = engine.state.model(model)
+        upto = None if snapshot is None else engine.find_snapshot(model, snapshot).position
+        engine.save_policy(found, owner_of(found, user, segment), out, upto)
     click.echo(f"Wrote {out}.")

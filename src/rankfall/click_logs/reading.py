@@ -67,10 +67,13 @@ def read_click_log(
     frame = _selected(table, columns, with_context=with_context)
     frame = pl.DataFrame([checked(table, values, whole_ids=whole_ids) for values in frame.get_columns()])
     frame, start = _laid_out(table, frame, mixed_rows)
-    _check_lists(table, frame, start, repeated_items=repeated_items)
+    _check_context(table, frame, start)
     missing = [pl.lit(None, kind).alias(name) for name, kind in CONTEXT.items() if name not in frame.columns]
     context = frame[start[:-1]].with_columns(missing).select("list", *CONTEXT)
-    return ClickLog.of(start, frame["item"], frame["click"].to_numpy(), context)
+    log = ClickLog.of(start, frame["item"], frame["click"].to_numpy(), context)
+    if not repeated_items:
+        _check_items(table, frame, log)
+    return log
 
 
 def _selected(table: Table, columns: Mapping[str, str], *, with_context: bool) -> pl.DataFrame:
@@ -127,8 +130,8 @@ def _in_order(runs: pl.Series, position: pl.Series) -> bool:
     return bool(((which[1:] != which[:-1]) | (where[1:] > where[:-1])).all())
 
 
-def _check_lists(table: Table, frame: pl.DataFrame, start: IntArray, *, repeated_items: bool) -> None:
-    """Each list has one user, segment, time and propensity, and different items."""
+def _check_context(table: Table, frame: pl.DataFrame, start: IntArray) -> None:
+    """Raise for the first row whose user, segment, time or propensity is not that of its list."""
     top = np.repeat(start[:-1], np.diff(start))
     for name in CONTEXT:
         if name in frame.columns:
@@ -140,11 +143,15 @@ def _check_lists(table: Table, frame: pl.DataFrame, start: IntArray, *, repeated
                     frame["row"][at],
                     f"list {frame['list'][at]!r} has more than one {name}: {said}; expected the same in all its rows",
                 )
-    if not repeated_items:
-        again = frame.select((pl.int_range(pl.len()).over("list", "item") > 0).alias("again"))["again"]
-        if again.any():
-            at = int(again.arg_max() or 0)
-            raise table.wrong(
-                frame["row"][at],
-                f"list {frame['list'][at]!r} has item {frame['item'][at]!r} twice; expected different items",
-            )
+
+
+def _check_items(table: Table, frame: pl.DataFrame, log: ClickLog) -> None:
+    """Raise for the first row whose item stands further up in its list already."""
+    which = np.repeat(np.arange(log.lists), np.diff(log.start))
+    pairs = pl.Series(which * len(log.items) + log.item)
+    if pairs.n_unique() < len(pairs):
+        at = int((~pairs.is_first_distinct()).arg_max() or 0)
+        raise table.wrong(
+            frame["row"][at],
+            f"list {frame['list'][at]!r} has item {frame['item'][at]!r} twice; expected different items",
+        )

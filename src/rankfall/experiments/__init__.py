@@ -2,25 +2,27 @@
 
 from rankfall.experiments.folder import Folder
 from rankfall.experiments.forecast import Forecast, forecast
-from rankfall.experiments.paper.grid import SCALES, STUDIES, Scale, paper_study
-from rankfall.experiments.plan import Cell, Plan, plan
-from rankfall.experiments.runner import Status, carry_out
-from rankfall.experiments.study import Preparation, Setting, Study
+from rankfall.experiments.paper.grid import SCALES, SWEEPS, Scale, paper_study
+from rankfall.experiments.plan import Chunk, Plan, Setup, plan
+from rankfall.experiments.runner import Status, run_study
+from rankfall.experiments.study import Case, Published, Study, Sweep
 
 __all__ = [
     "SCALES",
-    "STUDIES",
-    "Cell",
+    "SWEEPS",
+    "Case",
+    "Chunk",
     "Folder",
     "Forecast",
     "Plan",
-    "Preparation",
+    "Published",
     "Scale",
-    "Setting",
+    "Setup",
     "Status",
     "Study",
-    "carry_out",
+    "Sweep",
     "forecast",
     "paper_study",
     "plan",
+    "run_study",
 ]

@@ -1,27 +1,24 @@
-"""Cells on a Dask cluster. The data goes along with the work, so workers need rankfall and nothing else."""
+"""Chunks on a Dask cluster. The data goes along with the work, so workers need rankfall and nothing else."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Generator
 from importlib import import_module
 from typing import Any
 
 from rankfall import __version__
-from rankfall.data.preparation import Prepared
 from rankfall.errors import FileError, ProblemError, RankfallError
-from rankfall.experiments.cells import read_cell, simulate_cell
-from rankfall.experiments.plan import Cell
+from rankfall.experiments.chunks import read_chunk
+from rankfall.experiments.local import Finished, timed
+from rankfall.experiments.plan import Chunk, Plan
 
 _PATIENCE = "30s"  # to reach the scheduler
 
 
-def on_cluster(
-    missing: list[Cell], prepared: Prepared, address: str
-) -> Generator[tuple[Cell, bytes, float], None, None]:
-    """Cells as they are finished, each with the bytes of its file and the seconds it took.
+def on_cluster(missing: list[Chunk], plan: Plan, address: str) -> Generator[Finished, None, None]:
+    """Chunks as they are finished, each with the bytes of its file and the seconds it took.
 
-    A cell whose worker dies is given to another one. Left early, the cells not yet done are taken back.
+    A chunk whose worker dies is given to another one. Left early, the chunks not yet done are taken back.
     """
     try:
         distributed: Any = import_module("distributed")
@@ -35,37 +32,47 @@ def on_cluster(
         raise ProblemError(f"no Dask scheduler answers at {address}: {problem}") from problem
     with client:
         # Computed, not scattered: what a task gave can be had again when the worker that holds it dies.
-        data = client.submit(_as_it_is, prepared, key=f"rankfall-data-{prepared.fingerprint}")
-        futures = {client.submit(_there, cell, data, __version__, key=f"rankfall-{cell.key}"): cell for cell in missing}
+        data = {
+            key: client.submit(_as_it_is, plan.data[key], key=f"rankfall-data-{fingerprint}")
+            for key, fingerprint in {pair for chunk in missing for pair in chunk.setup.data}
+        }
+        futures = {
+            client.submit(
+                _on_worker,
+                chunk,
+                {key: data[key] for key, _ in chunk.setup.data},
+                __version__,
+                key=f"rankfall-{chunk.key}",
+            ): chunk
+            for chunk in missing
+        }
         try:
             for future in distributed.as_completed(futures, loop=client.loop):
-                yield futures[future], *_answer(futures[future], future)
+                yield futures[future], *_result(futures[future], future)
                 future.release()
         finally:
             client.cancel(list(futures))
 
 
-def _answer(cell: Cell, future: Any) -> tuple[bytes, float]:
+def _result(chunk: Chunk, future: Any) -> tuple[bytes, float]:
     try:
         content, seconds = future.result()
-        read_cell(cell, content)
+        read_chunk(chunk, content)
     except FileError as problem:
-        raise ProblemError(f"the cluster gave something else for {cell}: {problem}") from problem
+        raise ProblemError(f"the cluster gave something else for {chunk}: {problem}") from problem
     except RankfallError:
         raise
     except Exception as problem:
-        raise ProblemError(f"the cluster could not do {cell}: {type(problem).__name__}: {problem}") from problem
+        raise ProblemError(f"the cluster could not do {chunk}: {type(problem).__name__}: {problem}") from problem
     return content, seconds
 
 
-def _as_it_is(prepared: Prepared) -> Prepared:
-    return prepared
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
-def _there(cell: Cell, prepared: Prepared, version: str) -> tuple[bytes, float]:
-    """What a worker does: one thread, as Dask gives it one."""
+def _on_worker(chunk: Chunk, data: dict[str, Any], version: str) -> tuple[bytes, float]:
+    """What a worker does, in one thread, as Dask gives it one."""
     if version != __version__:
         raise ProblemError(f"the workers have rankfall {__version__}, and this is {version}; both need the same")
-    began = time.perf_counter()
-    content = simulate_cell(cell, prepared, workers=1)
-    return content, time.perf_counter() - began
+    return timed(chunk, data)

@@ -1,4 +1,4 @@
-"""How long a study will take on this machine, from real episodes cut short."""
+"""How long a study will take on this machine, from real runs cut short."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from rankfall.arrays import FloatArray
-from rankfall.experiments.cells import users_of
-from rankfall.experiments.plan import Cell, Plan
+from rankfall.experiments.frozen_table import leaves
+from rankfall.experiments.plan import Chunk, Plan, Setup
+from rankfall.experiments.result_table import is_number
 from rankfall.experiments.simulation import simulate
-from rankfall.policies import POLICIES
 
-PROBES = 4
-"""At how many settings each policy is tried."""
+TRIALS = 4
+"""In how many setups each policy is tried."""
 
 _SECONDS = 3.0  # of work in one trial, at most
 _SHORTEST = 2_000
@@ -25,19 +25,19 @@ _LONGEST = 50_000  # steps of one trial; a policy gets faster as it learns, so a
 
 
 @dataclass(frozen=True, eq=False)
-class Pace:
-    """How time went by in trials of one cell's policy and setting.
+class Trial:
+    """How time went by in runs of one setup.
 
-    ``steps`` and ``seconds`` are cumulative, from 0 on; beyond the last one, the pace of the last third goes on.
+    ``steps`` and ``seconds`` are cumulative, from 0 on; beyond the last one, the speed of the last third goes on.
     Seconds are of work, not by the clock: what other programs take does not count.
     """
 
-    cell: Cell
+    setup: Setup
     steps: FloatArray
     seconds: FloatArray
 
     def seconds_for(self, steps: int) -> float:
-        """Expected seconds of one run of so many steps, in one thread while the other threads work too."""
+        """Expected seconds of one run of so many steps, by one worker while the other workers are busy too."""
         if steps <= self.steps[-1]:
             return float(np.interp(steps, self.steps, self.seconds))
         return float(self.seconds[-1] + (steps - self.steps[-1]) * self.late)
@@ -48,14 +48,14 @@ class Pace:
         since = min(int(np.searchsorted(self.steps, self.steps[-1] * 2 / 3)), len(self.steps) - 2)
         return float((self.seconds[-1] - self.seconds[since]) / (self.steps[-1] - self.steps[since]))
 
-    def distance(self, cell: Cell) -> float:
-        """How unlike two settings are."""
-        here, there = self.cell, cell
-        return (
-            abs(here.tradeoff - there.tradeoff)
-            + abs(here.topics - there.topics) / max(here.topics, there.topics)
-            + abs(here.k - there.k) / max(here.k, there.k)
-        )
+    def distance(self, other: Setup) -> float:
+        """How unlike two setups of a policy are: the relative differences of all numbers they are made of."""
+        here, there = _numbers(self.setup), _numbers(other)
+        total = float(len(here.keys() ^ there.keys()))
+        for name in here.keys() & there.keys():
+            largest = max(abs(here[name]), abs(there[name]))
+            total += abs(here[name] - there[name]) / largest if largest else 0.0
+        return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,66 +64,72 @@ class Forecast:
 
     Attributes
     ----------
-    paces : one for each trial.
-    workers : threads that were busy at once.
+    trials : a few for each policy.
+    workers : how many were busy at once.
     took : seconds the trials took, by the clock.
     crowding : seconds by the clock for each second of work; above 1, other programs were busy, or cores too few.
     """
 
-    paces: tuple[Pace, ...]
+    trials: tuple[Trial, ...]
     workers: int
     took: float
     crowding: float
 
-    def seconds(self, cells: Iterable[Cell]) -> float:
-        """Expected time for these cells if the machine does nothing else.
+    def seconds(self, chunks: Iterable[Chunk]) -> float:
+        """Expected time for these chunks if the machine does nothing else.
 
-        Each cell is taken to be like the trial of its policy that is nearest to it.
+        Each is taken to be like the trial of its policy that is nearest to it.
         """
-        total = 0.0
-        for cell in cells:
-            pace = min((p for p in self.paces if p.cell.policy == cell.policy), key=lambda p: p.distance(cell))
-            total += cell.users * cell.repeats * pace.seconds_for(cell.steps)
-        return total / self.workers
+        runs: dict[Setup, int] = {}
+        for chunk in chunks:
+            runs[chunk.setup] = runs.get(chunk.setup, 0) + chunk.last - chunk.first
+        return sum(self.run_seconds(setup) * n for setup, n in runs.items()) / self.workers
+
+    def run_seconds(self, setup: Setup) -> float:
+        """Expected seconds of one run of a setup, by one worker."""
+        known = [trial for trial in self.trials if trial.setup.policy == setup.policy]
+        return min(known, key=lambda trial: trial.distance(setup)).seconds_for(setup.steps)
 
     def per_step(self, policy: str, early: int = 1000) -> tuple[float, float]:
-        """Seconds of a step of a policy, in the first ``early`` and once it has learned; means over settings."""
-        paces = [pace for pace in self.paces if pace.cell.policy == policy]
-        first = [pace.seconds_for(early) / early for pace in paces]
-        return float(np.mean(first)), float(np.mean([pace.late for pace in paces]))
+        """Seconds of a step of a policy, in the first ``early`` and once it has learned; means over its trials."""
+        known = [trial for trial in self.trials if trial.setup.policy == policy]
+        first = [trial.seconds_for(early) / early for trial in known]
+        return float(np.mean(first)), float(np.mean([trial.late for trial in known]))
 
 
-def forecast(plan: Plan, workers: int, probes: int = PROBES) -> Forecast:
-    """Try each policy of a plan at a few of its settings, on as many threads as the study will have."""
+def forecast(plan: Plan, workers: int, trials: int = TRIALS) -> Forecast:
+    """Try each policy of a plan in a few of its setups, with as many workers as the study will have."""
     began = time.perf_counter()
-    paces, clock = [], 0.0
-    for policy in plan.study.policies:
-        cells = [cell for cell in plan.cells if cell.policy == policy]
-        chosen = np.unique(np.linspace(0, len(cells) - 1, min(probes, len(cells))).round().astype(int))
+    found, clock = [], 0.0
+    for policy in dict.fromkeys(setup.policy for setup in plan.setups):
+        setups = [setup for setup in plan.setups if setup.policy == policy]
+        chosen = np.unique(np.linspace(0, len(setups) - 1, min(trials, len(setups))).round().astype(int))
         for turn, index in enumerate(chosen):
-            pace, took = _pace(cells[index], plan, workers, turn)
-            paces.append(pace)
+            trial, took = _try(setups[index], plan, workers, turn)
+            found.append(trial)
             clock += took
-    work = sum(float(pace.seconds[-1]) for pace in paces)
-    return Forecast(tuple(paces), workers, time.perf_counter() - began, max(1.0, clock / work))
+    work = sum(float(trial.seconds[-1]) for trial in found)
+    return Forecast(tuple(found), workers, time.perf_counter() - began, max(1.0, clock / work))
 
 
 class _Enough(Exception):  # noqa: N818 - not an error: the trial has seen enough
     """Ends a trial."""
 
 
-def _pace(cell: Cell, plan: Plan, workers: int, turn: int) -> tuple[Pace, float]:
-    """Trials of a cell on all threads at once, and how long one took by the clock; each turn has other users."""
-    data = plan.prepared.with_topics(cell.topics)
-    policy, catalog = POLICIES[cell.policy], data.catalog(perfect_coverage=cell.perfect_coverage)
-    users = users_of(replace(cell, users=min(len(data.user_ids), (turn + 1) * workers)), data)[-workers:]
-    simulate(
-        policy.make(catalog, gamma=cell.gamma, k=cell.k, steps=3), users[0], 3, cell.k
-    )  # compiled or loaded before the clock runs
+def _try(setup: Setup, plan: Plan, workers: int, turn: int) -> tuple[Trial, float]:
+    """Runs of a setup, cut short, and how long one took by the clock; each turn has other users.
 
-    longest = min(_LONGEST, max(cell.steps, _SHORTEST))
+    Compiled ones run on all threads at once, as they will in the study; the others would only wait for each other.
+    """
+    threads = workers if setup in plan.compiled else 1
+    data = plan.data_of(setup)
+    world = setup.world(0, 0, data)
+    simulate(setup.make(world), world[1], 3, setup.k)  # compiled or loaded before the clock runs
+    longest = min(_LONGEST, max(setup.steps, _SHORTEST))
 
-    def trial(index: int) -> tuple[list[int], list[float], float]:
+    def run(index: int) -> tuple[list[int], list[float], float]:
+        world = setup.world((turn * threads + index) % setup.users, 0, data)
+        policy = setup.make(world)
         steps, seconds = [0], [0.0]
         began, work_began = time.perf_counter(), time.thread_time()
 
@@ -133,24 +139,20 @@ def _pace(cell: Cell, plan: Plan, workers: int, turn: int) -> tuple[Pace, float]
             if seconds[-1] > _SECONDS and len(steps) > 3:
                 raise _Enough
 
-        user = users[index % len(users)]
         with suppress(_Enough):
-            simulate(
-                policy.make(catalog, gamma=cell.gamma, k=cell.k, steps=cell.steps),
-                user,
-                longest,
-                cell.k,
-                index,
-                [longest],
-                look,
-            )
+            simulate(policy, world[1], longest, setup.k, index, [longest], look)
         return steps, seconds, time.perf_counter() - began
 
-    with ThreadPoolExecutor(workers) as pool:
-        curves = list(pool.map(trial, range(workers)))
+    with ThreadPoolExecutor(threads) as pool:
+        curves = list(pool.map(run, range(threads)))
     marks = np.unique(np.concatenate([steps for steps, _, _ in curves])).astype(float)
     marks = marks[marks <= min(steps[-1] for steps, _, _ in curves)]
     seconds = np.mean([np.interp(marks, steps, times) for steps, times, _ in curves], axis=0)
-    # The clock of a trial that went further than the shortest one counts as far as that one went.
+    # The clock of a run that went further than the shortest one counts as far as that one went.
     clock = np.mean([took * seconds[-1] / times[-1] for _, times, took in curves])
-    return Pace(cell, marks, seconds), float(clock)
+    return Trial(setup, marks, seconds), float(clock)
+
+
+def _numbers(setup: Setup) -> dict[str, float]:
+    table = {"k": setup.k, "settings": setup.settings, "user": setup.user}
+    return {path: float(value) for path, value in leaves(table) if is_number(value)}

@@ -1,44 +1,91 @@
-"""What a study comes down to on the data at hand: cells, each simulated once."""
+"""What a study comes down to: setups, each simulated once, cut into chunks of runs."""
 
 from __future__ import annotations
 
 import hashlib
-import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 from rankfall import __version__
-from rankfall.data import find
-from rankfall.data.preparation import Prepared, prepare
-from rankfall.errors import ProblemError
-from rankfall.experiments.study import Setting, Study
+from rankfall.data.preparation import Prepared
+from rankfall.errors import ProblemError, RankfallError
+from rankfall.experiments.episodes import is_compiled
+from rankfall.experiments.expansion import Entry, expand
+from rankfall.experiments.frozen_table import FrozenTable, canonical
+from rankfall.experiments.policy_choice import make_policy, source_digest
+from rankfall.experiments.populations import Data, World, files_of, world_of
+from rankfall.experiments.study import Study
+from rankfall.policies import PolicyLike
+
+CHUNK_STEPS = 250_000
+"""Steps in a chunk, about: a few seconds of work, so that a cluster has enough of them and little is lost by a stop."""
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One policy at one setting, with all users and repeats; all that decides its results, and nothing else.
+class Setup:
+    """All that decides the results of a case, and nothing else; cases that coincide share one.
 
-    ``data`` is the fingerprint of the prepared data, ``version`` that of rankfall.
+    ``data`` has the fingerprint of everything read from files, ``source`` that of the file of someone's own policy.
     """
 
     policy: str
-    gamma: float
-    tradeoff: float
-    topics: int
+    settings: FrozenTable
     k: int
+    user: FrozenTable
     users: int
     repeats: int
     steps: int
     checkpoints: int
+    log_checkpoints: int
     seed: int
-    perfect_coverage: bool
-    data: str
+    data: tuple[tuple[str, str], ...] = ()
+    source: str | None = None
     version: str = __version__
+
+    @cached_property
+    def identity(self) -> str:
+        """The setup as text."""
+        return canonical({field.name: getattr(self, field.name) for field in fields(self)})
+
+    @property
+    def runs(self) -> int:
+        """How many there are."""
+        return self.users * self.repeats
+
+    @property
+    def chunks(self) -> list[Chunk]:
+        """All runs, a few at a time; user by user, repeat by repeat."""
+        size = max(1, round(CHUNK_STEPS / self.steps))
+        return [Chunk(self, first, min(first + size, self.runs)) for first in range(0, self.runs, size)]
+
+    def world(self, user: int, repeat: int, data: Data) -> World:
+        """What the policy knows of the items, and who looks at them, in one run."""
+        return world_of(self.user, self.k, user, self.users, repeat, data)
+
+    def make(self, world: World) -> PolicyLike:
+        """The policy, before it has learned anything."""
+        return make_policy(self.policy, world[0], k=self.k, steps=self.steps, settings=self.settings)
+
+    def __str__(self) -> str:
+        settings = "".join(f", {name} {value}" for name, value in self.settings.items())
+        return f"{self.policy}{settings}, K={self.k}"
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """The unit of work of a study: the runs of a setup from ``first`` up to, not including, ``last``."""
+
+    setup: Setup
+    first: int
+    last: int
 
     @property
     def identity(self) -> str:
-        """The cell as text."""
-        return json.dumps(asdict(self), sort_keys=True)
+        """The chunk as text."""
+        return canonical({"setup": self.setup.identity, "first": self.first, "last": self.last})
 
     @cached_property
     def key(self) -> str:
@@ -46,96 +93,119 @@ class Cell:
         return hashlib.blake2b(self.identity.encode(), digest_size=12).hexdigest()
 
     @property
-    def interactions(self) -> int:
+    def steps(self) -> int:
         """Lists shown."""
-        return self.users * self.repeats * self.steps
+        return (self.last - self.first) * self.setup.steps
 
     def __str__(self) -> str:
-        return f"{self.policy}, tradeoff {self.tradeoff:g}, {self.topics} topics, K={self.k}"
+        return f"{self.setup}, runs {self.first} to {self.last - 1}"
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A study on its data.
+    """A study, with its data.
 
     Attributes
     ----------
-    rows : each setting of the grid and each policy with its cell, in the order of the results; cells may be shared.
+    rows : each entry of the study with its setup, in the order of the results; setups may be shared.
+    data : what was read from files, by the keys of :func:`rankfall.experiments.populations.files_of`.
     notes : where the data has less than the study asks for.
+    compiled : setups whose policy and user run as one compiled loop.
     """
 
     study: Study
-    prepared: Prepared
-    rows: tuple[tuple[Setting, Cell], ...]
+    rows: tuple[tuple[Entry, Setup], ...]
+    data: Data
     notes: tuple[str, ...]
+    compiled: frozenset[Setup]
 
     @cached_property
-    def cells(self) -> tuple[Cell, ...]:
-        """Every cell once."""
-        return tuple(dict.fromkeys(cell for _, cell in self.rows))
+    def setups(self) -> tuple[Setup, ...]:
+        """Every setup once."""
+        return tuple(dict.fromkeys(setup for _, setup in self.rows))
+
+    @cached_property
+    def chunks(self) -> tuple[Chunk, ...]:
+        """All the work there is."""
+        return tuple(chunk for setup in self.setups for chunk in setup.chunks)
 
     @property
-    def interactions(self) -> int:
+    def steps(self) -> int:
         """Lists shown in all."""
-        return sum(cell.interactions for cell in self.cells)
+        return sum(setup.runs * setup.steps for setup in self.setups)
+
+    def data_of(self, setup: Setup) -> Data:
+        """What was read from files for one setup."""
+        return {key: self.data[key] for key, _ in setup.data}
 
 
-def plan(study: Study, prepared: Prepared | None = None) -> Plan:
-    """Prepare the data, unless it is given, and lay out the cells.
+def plan(study: Study, data: Data | None = None) -> Plan:
+    """Read the data, unless it is given, and lay out the work; what makes no sense is refused here.
 
-    Where the data has fewer topics or test users than asked for, all of them are taken and a note says so.
+    Where a data set has fewer topics or test users than asked for, all of them are taken and a note says so.
 
     >>> from rankfall.experiments import paper_study
     >>> laid = plan(paper_study("movielens-small"))
-    >>> len(laid.rows), len(laid.cells)
+    >>> len(laid.rows), len(laid.setups)
     (95, 85)
     """
-    if prepared is None:
-        prepared = _prepared(study)
-    every = prepared.with_topics(None)
-    notes = []
-    users = min(study.users, len(every.user_ids))
-    if users < study.users:
-        notes.append(f"{study.users} test users asked for, {users} there are: all are taken")
-    too_many = sorted({s.topics for s in study.grid if s.topics is not None and s.topics > every.n_topics})
-    if too_many:
-        asked = " and ".join(str(topics) for topics in too_many)
-        notes.append(f"{asked} topics asked for, {every.n_topics} there are: all are taken")
-    longest = max(setting.k for setting in study.grid)
-    if longest > len(every.item_ids):
-        raise ProblemError(f"k is {longest} and there are {len(every.item_ids)} items; a list cannot be longer")
-    rows = tuple(
-        (
-            setting,
-            Cell(
-                policy=policy,
-                gamma=study.gamma,
-                tradeoff=setting.tradeoff,
-                topics=every.n_topics if setting.topics is None else min(setting.topics, every.n_topics),
-                k=setting.k,
-                users=users,
-                repeats=study.repeats,
-                steps=study.steps,
-                checkpoints=study.checkpoints,
-                seed=study.seed,
-                perfect_coverage=study.preparation.perfect_coverage,
-                data=every.fingerprint,
-            ),
-        )
-        for setting in study.grid
-        for policy in study.policies
-    )
-    return Plan(study, every, rows, tuple(notes))
+    entries, read, prints = expand(study), dict(data or {}), {}
+    for entry in entries:
+        for key, get in files_of(entry.case.user).items():
+            if key not in read:
+                read[key] = get()
+            prints[key] = _fingerprint(key, read[key])
+    notes: dict[str, None] = {}
+    rows = tuple((entry, _setup(study, entry, read, prints, notes)) for entry in entries)
+    compiled = set()
+    first: dict[Setup, Entry] = {}
+    for entry, setup in rows:
+        first.setdefault(setup, entry)
+    for setup, entry in first.items():
+        try:
+            world = setup.world(0, 0, read)
+            if setup.k > len(world[0]):
+                raise ProblemError(f"k is {setup.k} and there are {len(world[0])} items; a list cannot be longer")
+            if is_compiled(setup.make(world), world[1], setup.k):
+                compiled.add(setup)
+        except ProblemError as problem:
+            raise ProblemError(f"{entry.case.label}: {problem}") from problem
+        except RankfallError as problem:
+            raise type(problem)(f"{entry.case.label}: {problem}") from problem
+    return Plan(study, rows, read, tuple(notes), frozenset(compiled))
 
 
-def _prepared(study: Study) -> Prepared:
-    how = study.preparation
-    return prepare(
-        find(study.dataset),
-        users=how.users,
-        items=how.items,
-        threshold=how.threshold,
-        rank=how.rank,
-        unit_preferences=how.unit_preferences,
-        seed=how.seed,
+def _setup(study: Study, entry: Entry, data: Data, prints: Mapping[str, str], notes: dict[str, None]) -> Setup:
+    case, users = entry.case, study.users
+    words, keys = dict(case.user), list(files_of(case.user))
+    for prepared in (data[key] for key in keys if isinstance(data[key], Prepared)):
+        there, topics = len(prepared.user_ids), words.get("topics")
+        if users > there:
+            notes[f"{study.users} test users asked for, {there} there are: all are taken"] = None
+            users = there
+        words["topics"] = prepared.n_topics if topics is None else topics
+        if isinstance(topics, int) and topics > prepared.n_topics:
+            notes[f"{topics} topics asked for, {prepared.n_topics} there are: all are taken"] = None
+            words["topics"] = prepared.n_topics
+    assert case.k is not None  # a case of an entry has all of it
+    return Setup(
+        policy=case.policy,
+        settings=FrozenTable(case.settings),
+        k=case.k,
+        user=FrozenTable(words),
+        users=users,
+        repeats=study.repeats,
+        steps=study.steps,
+        checkpoints=study.checkpoints,
+        log_checkpoints=study.log_checkpoints,
+        seed=study.seed,
+        data=tuple((key, prints[key]) for key in keys),
+        source=source_digest(case.policy),
     )
+
+
+def _fingerprint(key: str, value: Any) -> str:
+    if isinstance(value, Prepared):
+        return value.fingerprint
+    content = Path(key.split(" ", 1)[1]).read_bytes()
+    return hashlib.blake2b(content, digest_size=12).hexdigest()

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rankfall.arrays import FloatArray, IntArray
-from rankfall.errors import ProblemError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -62,48 +61,3 @@ def summary(frame: pl.DataFrame, by: Iterable[str] = ("policy", "step")) -> pl.D
         rate.mean().alias("click_rate"),
         (rate.std() / pl.len().sqrt()).alias("click_rate_error"),
     )
-
-
-SETTING = ("study", "value")
-"""Columns that name a setting of a study."""
-
-_COLUMNS = (*SETTING, "policy", "user", "repeat", "step", "regret", "clicks", "touched", "covered", "best")
-
-
-def checked(runs: pl.DataFrame) -> pl.DataFrame:
-    """These runs of studies in one order, whatever order they came in; an error if they are none."""
-    missing = [name for name in _COLUMNS if name not in runs.columns]
-    if missing:
-        raise ProblemError(f"runs have no column {', '.join(missing)}; they need {', '.join(_COLUMNS)}")
-    if runs.is_empty():
-        raise ProblemError("runs have no rows; at least one checkpoint of one run is needed")
-    return runs.sort(*SETTING, "policy", "user", "repeat", "step")
-
-
-def final(runs: pl.DataFrame) -> pl.DataFrame:
-    """The rows at the last step of each setting; a run that did not get that far has none."""
-    import polars as pl
-
-    return runs.filter(pl.col("step") == pl.col("step").max().over(SETTING))
-
-
-def averages(runs: pl.DataFrame) -> pl.DataFrame:
-    """Means over users for each setting, policy and step, with standard errors; sorted by setting and step.
-
-    Repeats of one user are averaged first, since they are no further users: the standard error is one over users,
-    and missing where there is a single one. Click rate, topics touched and topics covered are per list shown so far.
-    """
-    import polars as pl
-
-    rates = {"clicks": "click_rate", "touched": "touched", "covered": "covered"}
-    each = runs.group_by(*SETTING, "policy", "user", "step", maintain_order=True).agg(
-        pl.col("regret").mean(), *[(pl.col(old) / pl.col("step")).mean().alias(new) for old, new in rates.items()]
-    )
-    measures = ("regret", *rates.values())
-    means = each.group_by(*SETTING, "policy", "step", maintain_order=True).agg(
-        pl.len().alias("users"),
-        *[pl.col(name).mean() for name in measures],
-        *[(pl.col(name).std() / pl.len().sqrt()).alias(f"{name}_error") for name in measures],
-    )
-    ordered = [column for name in measures for column in (name, f"{name}_error")]
-    return means.select(*SETTING, "policy", "step", "users", *ordered).sort(*SETTING, "step", maintain_order=True)

@@ -18,7 +18,7 @@ from rankfall.experiments.episodes import episode_for
 from rankfall.experiments.episodes.changing import ChangingUser
 from rankfall.experiments.episodes.play import Play
 from rankfall.experiments.results import Run
-from rankfall.policies.ranking import Policy
+from rankfall.policies.policy import PolicyLike
 from rankfall.users import Environment
 
 Seed: TypeAlias = int | np.random.SeedSequence
@@ -38,7 +38,7 @@ def default_checkpoints(steps: int, count: int = 100) -> IntArray:
 
 
 def simulate(
-    policy: Policy,
+    policy: PolicyLike,
     user: Environment,
     steps: int,
     k: int,
@@ -106,7 +106,7 @@ def _next_chunk(chunk: int, seconds: float) -> int:
 
 
 def simulate_many(
-    policy: Policy,
+    policy: PolicyLike,
     users: Sequence[Environment],
     steps: int,
     k: int,

@@ -2,171 +2,237 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
+import itertools
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from rankfall.arrays import number, whole
-from rankfall.data.preparation import PreparationSettings
-from rankfall.errors import FileError, ProblemError
-from rankfall.policies import PAPER, POLICIES
+from rankfall.errors import ProblemError
+from rankfall.experiments import study_file
+from rankfall.experiments.expansion import expand
+from rankfall.experiments.frozen_table import FrozenTable, freeze
+from rankfall.experiments.policy_choice import name_of, plain_setting
 
 T = TypeVar("T")
+_EMPTY = FrozenTable()
 
 
 @dataclass(frozen=True)
-class Preparation:
-    """How the data is made ready; see :func:`rankfall.prepare`.
+class Published:
+    """A value from a paper: of ``regret`` or ``clicks`` after the last step, with its error if there is one."""
 
-    With ``perfect_coverage`` policies see the topic coverage that the test users have, not that of the training half.
-    """
-
-    users: int = 1000
-    items: int = 1000
-    threshold: float = 5.0
-    rank: int = 10
-    unit_preferences: bool = False
-    perfect_coverage: bool = False
-    seed: int = 0
+    value: float
+    what: Literal["regret", "clicks"] = "regret"
+    error: float | None = None
 
     def __post_init__(self) -> None:
-        PreparationSettings(self.users, self.items, self.threshold, None, self.rank, self.unit_preferences, self.seed)
-        object.__setattr__(self, "threshold", float(self.threshold))
-        if not isinstance(self.perfect_coverage, bool):
-            raise ProblemError(f"perfect_coverage must be true or false, got {self.perfect_coverage!r}")
+        if self.what not in ("regret", "clicks"):
+            raise ProblemError(f"what must be regret or clicks, got {self.what!r}")
+        number("value", self.value, ProblemError)
+        if self.error is not None:
+            number("error", self.error, ProblemError, low=0.0)
 
 
 @dataclass(frozen=True)
-class Setting:
-    """One point of a grid: every policy meets every user here.
+class Case:
+    """One policy with its settings, on one kind of user.
 
     Attributes
     ----------
-    study : the part of the experiment this point belongs to, such as "tradeoff".
-    value : where it lies on the axis of that part.
-    tradeoff : 1 is all relevance, 0 all diversity.
-    topics : how many, those with the most items first; None for all.
-    k : positions in a list.
+    policy : a name out of ``rankfall.POLICIES``, ``module:Name``, or a class.
+    label : what to call it in figures and tables; the policy's name if empty.
+    k : positions in a list; None for those of the study.
+    settings : of the policy, such as gamma.
+    user : words of the user, see :mod:`rankfall.experiments.user_words`; added to those of the study, or instead.
+    published : a value from a paper to stand beside ours.
     """
 
-    study: str
-    value: float
-    tradeoff: float = 0.5
-    topics: int | None = None
-    k: int = 10
+    policy: str
+    label: str = ""
+    k: int | None = None
+    settings: Mapping[str, Any] = _EMPTY
+    user: Mapping[str, Any] = _EMPTY
+    published: Published | None = None
 
     def __post_init__(self) -> None:
-        _text("study", self.study)
-        object.__setattr__(self, "value", number("value", self.value, ProblemError))
-        object.__setattr__(self, "tradeoff", number("tradeoff", self.tradeoff, ProblemError, low=0.0, high=1.0))
-        if self.topics is not None:
-            whole("topics", self.topics, ProblemError, low=1)
-        whole("k", self.k, ProblemError, low=1)
+        put = _setter(self)
+        put("policy", name_of(self.policy))
+        if not self.label:
+            put("label", self.policy)
+        _line("label", self.label)
+        if self.k is not None:
+            whole("k", self.k, ProblemError, low=1)
+        put("settings", _settings(self.settings))
+        put("user", _table("user", self.user))
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Settings that take several values, one after the other, for every case of a study.
+
+    Attributes
+    ----------
+    axes : for each path, such as ``k``, ``settings.gamma`` or ``user.tradeoff``, the values it takes.
+    name : what to call it; the last words of the paths if empty.
+    together : the axes advance together (all lists have one length); otherwise every combination is taken.
+
+    >>> Sweep({"user.tradeoff": [0.1, 0.9], "k": [5, 10]}).points[1]
+    FrozenTable({'user.tradeoff': 0.1, 'k': 10})
+    """
+
+    axes: Mapping[str, tuple[Any, ...]]
+    name: str = ""
+    together: bool = False
+
+    def __post_init__(self) -> None:
+        put = _setter(self)
+        put("axes", _table("a sweep", self.axes))
+        if not self.axes:
+            raise ProblemError("a sweep needs at least one axis, such as user.tradeoff = [0.1, 0.9]")
+        for path, values in self.axes.items():
+            if path != "k" and path.split(".")[0] not in ("settings", "user"):
+                raise ProblemError(f"{path!r} cannot be swept; an axis is k, settings.NAME or user.NAME")
+            if not isinstance(values, tuple) or not values:
+                raise ProblemError(f"the axis {path} needs a list of values, got {values!r}")
+            for value in values:
+                if values.count(value) > 1:
+                    raise ProblemError(f"the axis {path} has {value!r} twice; each value at most once")
+        lengths = {len(values) for values in self.axes.values()}
+        if self.together and len(lengths) > 1:
+            raise ProblemError(f"axes that advance together need lists of one length, got {sorted(lengths)}")
+        if not self.name:
+            put("name", " and ".join(path.split(".")[-1] for path in self.axes))
+        _line("name", self.name)
+
+    @property
+    def points(self) -> tuple[FrozenTable, ...]:
+        """The value of each axis, at each point."""
+        lists = self.axes.values()
+        rows: Iterable[tuple[Any, ...]] = zip(*lists, strict=True) if self.together else itertools.product(*lists)
+        return tuple(FrozenTable(dict(zip(self.axes, row, strict=True))) for row in rows)
 
 
 @dataclass(frozen=True)
 class Study:
-    """An experiment: every policy at every setting, on the same users with the same coins.
+    """An experiment: cases, each on the same users with the same coins.
 
     Attributes
     ----------
     name : for people.
-    dataset : what :func:`rankfall.data.find` takes: a name, a folder or a zip.
-    grid : the settings. Those that differ in ``study`` and ``value`` only are simulated once.
-    policies : names out of ``rankfall.POLICIES``.
-    gamma : how much the policies explore.
-    users : how many test users, the first ones in the order of their ids.
+    user : words of the users of all cases, see :mod:`rankfall.experiments.user_words`.
+    policies : each is a case, with ``settings`` as far as it has such settings.
+    cases : further cases, with settings, users and labels of their own.
+    sweeps : every case is simulated at every point of every sweep. What coincides is simulated once.
+    k : positions in a list.
+    users : how many, the first ones of a data set in the order of their ids.
     repeats : how often each of them starts anew, with other coins.
     steps : lists shown in each run.
-    checkpoints : how often a run is recorded, evenly spaced.
+    checkpoints, log_checkpoints : how often a run is recorded, evenly spaced, and evenly spaced in logarithms.
     seed : decides the coins.
+    reference : the label or policy that others are compared with; by default the first on the same users.
+    source, note : where the experiment comes from, and what to know about it.
+    paper : whether the report has the sections on the claims of the paper; see :mod:`rankfall.experiments.paper`.
 
-    >>> study = Study("mine", "movielens-small", (Setting("tradeoff", 0.3, tradeoff=0.3),), users=5, steps=1000)
+    >>> study = Study("mine", {"dataset": "movielens-small"}, ["CascadeHybrid"], users=5, steps=1000)
     >>> Study.from_toml(study.to_toml()) == study
     True
     """
 
     name: str
-    dataset: str
-    grid: tuple[Setting, ...]
-    policies: tuple[str, ...] = PAPER
-    gamma: float = 1.0
-    users: int = 40
+    user: Mapping[str, Any] = _EMPTY
+    policies: tuple[str, ...] = ()
+    cases: tuple[Case, ...] = ()
+    sweeps: tuple[Sweep, ...] = ()
+    k: int = 10
+    settings: Mapping[str, Any] = _EMPTY
+    users: int = 10
     repeats: int = 1
-    steps: int = 20_000
+    steps: int = 10_000
     checkpoints: int = 100
+    log_checkpoints: int = 0
     seed: int = 0
-    preparation: Preparation = Preparation()
+    reference: str = ""
+    source: str = ""
+    note: str = ""
+    paper: bool = False
 
     def __post_init__(self) -> None:
-        _text("name", self.name)
-        _text("dataset", self.dataset)
-        object.__setattr__(self, "grid", _several("grid", self.grid, Setting))
-        object.__setattr__(self, "policies", _several("policies", self.policies, str))
-        for name in self.policies:
-            if name not in POLICIES:
-                raise ProblemError(f"no policy {name!r}; choose from {', '.join(POLICIES)}")
-        object.__setattr__(self, "gamma", number("gamma", self.gamma, ProblemError, low=0.0))
-        for count in ("users", "repeats", "steps", "checkpoints"):
+        put = _setter(self)
+        _line("name", self.name)
+        put("user", _table("user", self.user))
+        put("settings", _settings(self.settings))
+        put("policies", tuple(name_of(policy) for policy in _several("policies", self.policies, object)))
+        put("cases", _several("cases", self.cases, Case))
+        put("sweeps", _several("sweeps", self.sweeps, Sweep))
+        for count in ("k", "users", "repeats", "steps", "checkpoints"):
             whole(count, getattr(self, count), ProblemError, low=1)
-        whole("seed", self.seed, ProblemError, low=0)
-        if not isinstance(self.preparation, Preparation):
-            raise ProblemError(f"preparation must be a Preparation, got {self.preparation!r}")
-        points = [(setting.study, setting.value) for setting in self.grid]
-        for study, value in points:
-            if points.count((study, value)) > 1:
-                raise ProblemError(f"the grid has {study} = {value:g} twice; each value of a study at most once")
+        for count in ("log_checkpoints", "seed"):
+            whole(count, getattr(self, count), ProblemError, low=0)
+        if not isinstance(self.paper, bool):
+            raise ProblemError(f"paper must be true or false, got {self.paper!r}")
+        for text in ("reference", "source", "note"):
+            if not isinstance(getattr(self, text), str):
+                raise ProblemError(f"{text} must be text, got {getattr(self, text)!r}")
+        if not self.all_cases:
+            raise ProblemError("a study needs policies, or cases of their own")
+        _unique("cases", [case.label for case in self.all_cases])
+        _unique("sweeps", [sweep.name for sweep in self.sweeps])
+        known = {name for case in self.all_cases for name in (case.label, case.policy)}
+        if self.reference and self.reference not in known:
+            raise ProblemError(f"the reference {self.reference!r} is no case; choose from {', '.join(sorted(known))}")
+        put("note", self.note.replace("\r\n", "\n"))
+        expand(self)  # what makes no sense is refused at once
+
+    @property
+    def all_cases(self) -> tuple[Case, ...]:
+        """The cases as written: one for each of the policies, then those of their own."""
+        return (*(Case(policy) for policy in self.policies), *self.cases)
 
     def to_toml(self) -> str:
         """The study as text that people can read and change; :meth:`from_toml` gives it back exactly."""
-        parts = asdict(self)
-        preparation, grid = parts.pop("preparation"), parts.pop("grid")
-        blocks = [_lines(parts), "[preparation]\n" + _lines(preparation)]
-        blocks += ["[[grid]]\n" + _lines(setting) for setting in grid]
-        return "\n".join(blocks)
+        return study_file.write(self)
 
     @classmethod
     def from_toml(cls, text: str) -> Study:
         """The study in a text; what is left out has its default, what is unknown is an error."""
-        try:
-            content = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as problem:
-            raise ProblemError(f"not TOML: {problem}") from problem
-        grid, preparation = content.pop("grid", []), content.pop("preparation", {})
-        if not isinstance(grid, list):
-            raise ProblemError("grid must be a list of settings, each under [[grid]]")
-        settings = tuple(_made(Setting, setting, "a setting of the grid") for setting in grid)
-        made = {"grid": settings, "preparation": _made(Preparation, preparation, "[preparation]")}
-        return _made(cls, {**content, **made}, "a study")
+        return study_file.parse(text, cls, Case, Sweep, Published)
 
     @classmethod
     def read(cls, path: str | Path) -> Study:
-        """The study in a file."""
-        try:
-            return cls.from_toml(Path(path).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise FileError(f"{path} does not exist") from None
-        except (OSError, UnicodeDecodeError) as problem:
-            raise FileError(f"cannot read {path}: {problem}") from problem
-        except ProblemError as problem:
-            raise ProblemError(f"{path}: {problem}") from problem
+        """The study in a file. Paths in it are relative to the folder of the file."""
+        return study_file.read(path, cls)
 
 
-def _text(name: str, value: object) -> None:
+def _setter(value: object) -> Any:
+    """For ``__post_init__``, which stores what it has checked and made immutable."""
+    return lambda name, content: object.__setattr__(value, name, content)
+
+
+def _line(name: str, value: object) -> None:
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
         raise ProblemError(f"{name} must be a line of text, got {value!r}")
 
 
+def _table(name: str, value: object) -> FrozenTable:
+    if not isinstance(value, Mapping):
+        raise ProblemError(f"{name} must be a table, got {value!r}")
+    frozen: FrozenTable = freeze(value)
+    return frozen
+
+
+def _settings(values: object) -> FrozenTable:
+    if not isinstance(values, Mapping):
+        raise ProblemError(f"settings must be a table, got {values!r}")
+    return FrozenTable({name: plain_setting(value) for name, value in values.items()})
+
+
 def _several(name: str, values: Iterable[T], kind: type[T]) -> tuple[T, ...]:
-    """At least one, all of one kind, none twice."""
-    if isinstance(values, str) or not isinstance(values, Iterable):
+    """All of one kind, none twice."""
+    if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
         raise ProblemError(f"{name} must be a list, got {values!r}")
     items = tuple(values)
-    if not items:
-        raise ProblemError(f"{name} is empty; at least one is needed")
     for item in items:
         if not isinstance(item, kind):
             raise ProblemError(f"{name} holds {item!r}; expected a {kind.__name__}")
@@ -175,29 +241,7 @@ def _several(name: str, values: Iterable[T], kind: type[T]) -> tuple[T, ...]:
     return items
 
 
-def _made(kind: type[T], values: object, where: str) -> T:
-    """A dataclass from a table of TOML."""
-    if not isinstance(values, Mapping):
-        raise ProblemError(f"{where} must be a table, got {values!r}")
-    known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
-    for name in values:
-        if name not in known:
-            raise ProblemError(f"{where} has no {name!r}; it has {', '.join(known)}")
-    for name, field in known.items():
-        if name not in values and field.default is MISSING:
-            raise ProblemError(f"{where} needs {name!r}")
-    return kind(**values)
-
-
-def _lines(values: Mapping[str, Any]) -> str:
-    return "".join(f"{name} = {_literal(value)}\n" for name, value in values.items() if value is not None)
-
-
-def _literal(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, tuple):
-        return f"[{', '.join(_literal(item) for item in value)}]"
-    return repr(value)
+def _unique(what: str, names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise ProblemError(f"two {what} are called {name!r}; each needs a name of its own")

@@ -1,1 +1,1 @@
-"""What can be done with the log of a service, without the service: export, replay, and a start from clicks of old."""
+"""The log of a service, without the service: export it, replay it with another policy, import click logs."""

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from rankfall.catalog import Catalog, Id
+from rankfall.catalog import Id
 from rankfall.click_logs.exports import EVENTS
 from rankfall.errors import FileError, RankfallError
 from rankfall.history.parquet_parts import Table, table
-from rankfall.journal.catalogs import CatalogState
-from rankfall.journal.entries import CatalogChanged, FeedbackGiven, ModelCreated, Record, decode
-from rankfall.policies import LINEAR
+from rankfall.journal.catalogs import CatalogShape
+from rankfall.journal.entries import CatalogChanged, decode
+from rankfall.journal.fold import Knowledge, clicks_of
+from rankfall.policies import POLICIES, LinearPolicy
 from rankfall.stores import START, Entry, Event, Position, Store
 
 DECISIONS, CATALOG = "decisions.parquet", "catalog.parquet"
@@ -63,24 +64,20 @@ def export(
     except OSError as problem:
         raise FileError(f"cannot make the folder {out}: {problem}") from problem
     cut, mark = store.end(), secrets.token_hex(8)
-    catalog_state = CatalogState()
-    policies: dict[str, Any] = {}
-    for entry, record in _decisions(store, cut):
-        if isinstance(record, CatalogChanged) and not catalog_state.there:
-            catalog_state.apply(record, entry.position.seq)
-        elif isinstance(record, ModelCreated):
-            policies[entry.model] = record.policy
-    if not catalog_state.there:
+    known = Knowledge()
+    for entry in _decisions(store, cut):
+        known.apply(entry)
+    if not known.catalog.there:
         raise RankfallError("the store has no catalog yet, so there is nothing to export")
-    names = set(policies)
-    linear = {name for name, policy in policies.items() if policy in LINEAR}
+    names = set(known.models)
+    linear = {name for name, one in known.models.items() if issubclass(POLICIES[one.settings.policy], LinearPolicy)}
     if model is not None and model not in names:
         raise RankfallError(f"no model {model!r}; there is: {', '.join(sorted(names)) or 'none'}")
-    first = catalog_state.current()
-    id_type = pl.String if isinstance(next(iter(first.ids), ""), str) else pl.Int64
+    shape = known.catalog.shape
+    id_type = pl.Int64 if shape.whole_ids else pl.String
     with (
         table(out / DECISIONS, _DECISION, mark) as decisions,
-        table(out / CATALOG, _catalog_schema(first, id_type), mark) as catalog,
+        table(out / CATALOG, _catalog_schema(shape, id_type), mark) as catalog,
     ):
         versions = _write_decisions(store, cut, model, decisions, catalog)
     with table(out / EVENTS, _event_schema(id_type), mark, PAGE) as events:
@@ -89,42 +86,42 @@ def export(
     return Exported(cut, events.height, with_feedback, decisions.height, catalog.height)
 
 
-def _decisions(store: Store, cut: Position) -> Iterator[tuple[Entry, Record]]:
+def _decisions(store: Store, cut: Position) -> Iterator[Entry]:
     """The entries up to the cut that are not on events."""
     after = START
     while page := store.decisions(after):
         for entry in page:
             if entry.position > cut:
                 return
-            yield entry, decode(entry.kind, entry.version, entry.body, entry.blob)
+            yield entry
         after = page[-1].position
 
 
-def _catalog_schema(catalog: Catalog, id_type: Any) -> dict[str, Any]:
+def _catalog_schema(shape: CatalogShape, id_type: Any) -> dict[str, Any]:
     return {
         "transaction": pl.Int64,
         "version": pl.Int64,
         "deleted": pl.Boolean,
         "id": id_type,
         "title": pl.String,
-        **{f"coverage:{topic}": pl.Float64 for topic in catalog.topics},
-        **{f"relevance:{j}": pl.Float64 for j in range(catalog.n_features)},
+        **{f"coverage:{topic}": pl.Float64 for topic in shape.topics},
+        **{f"relevance:{j}": pl.Float64 for j in range(shape.n_features)},
     }
 
 
 def _write_decisions(store: Store, cut: Position, model: str | None, decisions: Table, catalog: Table) -> set[int]:
     """Write the entries that are not on events; the versions of the catalog there were."""
-    items = CatalogState()
+    known = Knowledge()
     versions = set()
     nothing = [None] * (len(catalog.schema) - 4)
-    for entry, record in _decisions(store, cut):
-        if isinstance(record, CatalogChanged):
+    for entry in _decisions(store, cut):
+        if isinstance(known.apply(entry), CatalogChanged):
             versions.add(entry.position.seq)
-            changed = items.apply(record, entry.position.seq)
-            for id_ in changed.gone:
+            gone, put = known.catalog.last
+            for id_ in gone:
                 catalog.add((*entry.position, True, id_, *nothing))
-            for id_ in changed.put:
-                item = items.item(id_)
+            for id_ in put:
+                item = known.catalog.item(id_)
                 catalog.add((*entry.position, False, id_, item.title, *item.coverage, *item.relevance))
         if model is None or entry.model in ("", model):
             row = (entry.kind, entry.version, entry.model, entry.owner, entry.body)
@@ -218,8 +215,7 @@ def _event_row(event: Event, feedback: Entry | None, id_type: type, *, with_feat
 def _feedback_row(entry: Entry | None) -> tuple[Any, ...]:
     if entry is None:
         return (None,) * 5
-    record = decode(entry.kind, entry.version, entry.body)
-    clicked = list(record.clicked) if isinstance(record, FeedbackGiven) else []
+    clicked = clicks_of(decode(entry.kind, entry.version, entry.body))
     return entry.kind, clicked, _time(entry.at), *entry.position
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import polars as pl
 
@@ -18,9 +18,11 @@ from rankfall.click_logs.exports import EVENTS
 from rankfall.errors import FileError, RankfallError
 from rankfall.history.export import CATALOG, DECISIONS
 from rankfall.history.parquet_parts import read_mark
-from rankfall.journal.catalogs import CatalogState, encode_catalog
-from rankfall.journal.entries import CatalogChanged, decode
-from rankfall.wire import ModelSettings, Scope, convert
+from rankfall.journal.catalogs import encode_catalog
+from rankfall.journal.entries import CatalogChanged, ModelCreated, SettingsChanged, decode
+from rankfall.journal.fold import Knowledge
+from rankfall.journal.records import Entry, Position
+from rankfall.wire import ModelSettings, Scope
 
 _ROOM = 8  # catalogs held at a time: servers take up a change within moments of each other
 
@@ -40,19 +42,16 @@ class Log:
             raise FileError(f"the files in {folder} are of different exports; export again")
         self._folder = folder
         self.notes: tuple[str, ...] = ()
-        decisions = pl.read_parquet(folder / DECISIONS)
-        if "version" not in decisions.columns:  # a log of 0.1.0
-            decisions = decisions.with_columns(version=pl.lit(1))
-        names = decisions.filter(kind="create")["model"].to_list()
+        entries = _entries(folder / DECISIONS)
+        names = [entry.model for entry in entries if entry.kind == "create"]
         if model is None and len(names) != 1:
             raise RankfallError(f"the log has {len(names)} models; say which with --model: {', '.join(names)}")
         self.model = model or names[0]
         if self.model not in names:
             raise RankfallError(f"the log has no model {self.model!r}; it has: {', '.join(names)}")
-        self._settings = list(_settings(decisions.filter(model=self.model)))
+        self._settings = list(_settings([entry for entry in entries if entry.model == self.model]))
         self._items = pl.read_parquet(folder / CATALOG).filter(~pl.col("deleted"))
-        changes = decisions.filter(kind="catalog").sort("transaction", "seq")
-        self._changes = {seq: _change(version, body) for seq, version, body in _columns(changes, "seq")}
+        self._changes = {entry.position.seq: entry for entry in entries if entry.kind == "catalog"}
         self._versions = list(self._changes)
         self._built: OrderedDict[int, Catalog] = OrderedDict()
         self._start_over()
@@ -88,13 +87,13 @@ class Log:
                 self._start_over()
             while self._next <= self._versions.index(version):
                 self._advance()
-            self._built[version] = self._state.current()
+            self._built[version] = self._known.catalog.current()
             if len(self._built) > _ROOM:
                 self._built.popitem(last=False)
         return self._built[version]
 
     def _start_over(self) -> None:
-        self._state = CatalogState()
+        self._known = Knowledge()
         self._next = 0
         self._row = 0
 
@@ -102,22 +101,30 @@ class Log:
         """Apply the next entry on the catalog, with the items it put."""
         version = self._versions[self._next]
         end = self._row + int((self._items["version"] == version).sum())
-        put, change = self._items[self._row : end], self._changes[version]
-        if change.patch is None and len(put):
-            change = msgspec.structs.replace(change, items=encode_catalog(_catalog_of(put)))
-        self._state.apply(change, version)
+        put, entry = self._items[self._row : end], self._changes[version]
+        blob = encode_catalog(_catalog_of(put)) if len(put) and not _is_patch(entry) else None
+        self._known.apply(replace(entry, blob=blob))
         self._next += 1
         self._row = end
 
 
-def _columns(decisions: pl.DataFrame, first: str) -> Iterator[tuple[Any, int, str]]:
-    return decisions.select(first, "version", "body").iter_rows()
+def _entries(path: Path) -> list[Entry]:
+    """The entries of the journal that are not on events, in order, without the items of those on the catalog."""
+    rows = pl.read_parquet(path)
+    if "version" not in rows.columns:  # a log of 0.1.0
+        rows = rows.with_columns(version=pl.lit(1), owner="key")
+    columns = ("transaction", "seq", "kind", "version", "model", "owner", "at", "body")
+    return [
+        Entry(Position(transaction, seq), kind, version, model, owner, at.timestamp(), None, body, None)
+        for transaction, seq, kind, version, model, owner, at, body in rows.sort("transaction", "seq")
+        .select(columns)
+        .iter_rows()
+    ]
 
 
-def _change(version: int, body: str) -> CatalogChanged:
-    record = decode("catalog", version, body)
-    assert isinstance(record, CatalogChanged)
-    return record
+def _is_patch(entry: Entry) -> bool:
+    record = decode(entry.kind, entry.version, entry.body)
+    return isinstance(record, CatalogChanged) and record.patch is not None
 
 
 def _catalog_of(rows: pl.DataFrame) -> Catalog:
@@ -136,13 +143,12 @@ def _catalog_of(rows: pl.DataFrame) -> Catalog:
     )
 
 
-def _settings(decisions: pl.DataFrame) -> Iterator[tuple[Any, ModelSettings]]:
-    """The moments at which settings changed, and what they were from then on."""
-    settings: dict[str, Any] = {}
-    for at, kind, body in decisions.sort("transaction", "seq").select("at", "kind", "body").iter_rows():
-        if kind in ("create", "settings"):
-            settings |= json.loads(body)
-            yield at, convert(ModelSettings, settings)
+def _settings(entries: list[Entry]) -> Iterator[tuple[datetime, ModelSettings]]:
+    """The moments at which the settings of a model changed, and what they were from then on."""
+    known = Knowledge()
+    for entry in entries:
+        if isinstance(known.apply(entry), ModelCreated | SettingsChanged):
+            yield datetime.fromtimestamp(entry.at, UTC), known.models[entry.model].settings
 
 
 def rows_of(catalog: Catalog, ids: list[Id] | None) -> list[int] | None:

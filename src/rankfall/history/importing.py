@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -13,11 +12,11 @@ import numpy as np
 from rankfall.catalog import Catalog, Id
 from rankfall.click_logs import ClickLog, LoggedList
 from rankfall.errors import RankfallError
-from rankfall.journal.entries import FeedbackGiven, encode
+from rankfall.service.commands import LoadOwner, StoreImported
 from rankfall.service.engine import Engine
+from rankfall.service.events import moment
 from rankfall.service.model import Model, policy_of
-from rankfall.service.ranking import moment
-from rankfall.stores import Event, OnEvent, Transaction
+from rankfall.stores import Event
 from rankfall.wire import RankedItem, RankResponse
 
 BATCH = 1000
@@ -38,25 +37,9 @@ class Imported:
 class Batch:
     """Lists as events, what was clicked in each, and which lists were left out for which item."""
 
-    at: float
     events: list[Event] = field(default_factory=list)
     clicks: list[Sequence[int]] = field(default_factory=list)
     left_out: list[tuple[str, Id]] = field(default_factory=list)
-
-    def write(self, tx: Transaction) -> list[bool]:
-        """Store what is not there yet, with its feedback; which lists that was."""
-        tx.exclusive()  # two imports at a time would wait for each other in a ring
-        fresh = tx.add_events(self.events)
-        tx.append_on_events(
-            [
-                OnEvent(
-                    encode(FeedbackGiven(tuple(clicked))), event.id, event.model, event.owner, self.at, token="import"
-                )
-                for event, clicked, new in zip(self.events, self.clicks, fresh, strict=True)
-                if new
-            ]
-        )
-        return fresh
 
 
 class Importer:
@@ -74,7 +57,7 @@ class Importer:
 
     def batch(self, lists: Iterable[LoggedList]) -> Batch:
         """These lists, ready to be written."""
-        batch = Batch(at=self._now())
+        batch = Batch()
         found: list[tuple[LoggedList, list[int]]] = []
         for one in lists:
             rows = [row for row in map(self._catalog.row, one.items) if row is not None]
@@ -97,7 +80,7 @@ class Importer:
         for places in of_length.values():
             together = np.array([lists[i] for i in places])
             covered = self._topics[together].any(axis=1).sum(axis=1).tolist()
-            for i, topics, kept in zip(places, covered, self._policy.kept_of(together), strict=True):
+            for i, topics, kept in zip(places, covered, self._policy.records(together), strict=True):
                 shown[i] = topics, kept
         return shown
 
@@ -109,7 +92,7 @@ class Importer:
         return Event(
             id=event_id,
             model=self._model.name,
-            owner=self._model.key(one.user, one.segment) or "",
+            owner=self._model.owner(one.user, one.segment) or "",
             user=one.user,
             segment=one.segment,
             request_id=None,
@@ -123,11 +106,11 @@ class Importer:
             catalog=self._version,
             covered=covered,
             request=None,
-            response=self._answer(event_id, rows, expires),
+            response=self._response(event_id, rows, expires),
             features=features,
         )
 
-    def _answer(self, event_id: str, rows: list[int], expires: float) -> str:
+    def _response(self, event_id: str, rows: list[int], expires: float) -> str:
         ids, titles = self._catalog.ids, self._catalog.titles
         response = RankResponse(
             event_id=event_id,
@@ -153,23 +136,22 @@ def import_clicks(
     The event id of a list is made from the names of model and list, so a list is learned once, however often it is
     imported; after a crash the same call continues where it was.
     """
-    model = engine.model(name)
+    model, items = engine.state.model(name), engine.state.items
     scope = model.settings.scope
-    assert engine.catalog is not None
     if scope == "global":  # so that what is learned here is saved here, and need not be read again
-        asyncio.run(_load(engine, model))
+        engine.write(LoadOwner(name, ""))
     elif log.context[scope].null_count():
         first = str(log.context.filter(log.context[scope].is_null())["list"][0])
         raise RankfallError(
             f"model {name!r} has one state for each {scope}, and list {first!r} has none; fill the column {scope!r}. "
             "Nothing was imported"
         )
-    importer = Importer(model, engine.catalog, engine.catalog_version, engine.clock)
+    importer = Importer(model, *items.current_version(), engine.clock)
     result = Imported()
     for part in log.by_time().parts(BATCH):
         try:
             batch = importer.batch(part)
-            fresh: list[bool] = engine.do_now(batch.write)
+            fresh = engine.write(StoreImported(tuple(batch.events), tuple(map(tuple, batch.clicks))))
         except RankfallError as problem:
             raise RankfallError(
                 f"{problem}. {result.lists:,} lists were imported before that and stay; the same command goes on"
@@ -180,10 +162,6 @@ def import_clicks(
         result.left_out += batch.left_out
         progress(part.lists)
     return result
-
-
-async def _load(engine: Engine, model: Model) -> None:
-    await engine.state(model, "")
 
 
 def event_id_of(model: str, name: str) -> str:

@@ -14,10 +14,9 @@ from rankfall.errors import RankError
 from rankfall.history.estimate import OffPolicy, off_policy
 from rankfall.history.exported import rows_of
 from rankfall.history.replayable import ReplayableLog
-from rankfall.model import Forgetting
-from rankfall.policies import SERVED, Served
-from rankfall.policies.linear import Feedback
-from rankfall.policies.served import State
+from rankfall.policies import SERVED, Policy
+from rankfall.policies.forgetting import Forgetting
+from rankfall.policies.linear.policy import Feedback
 from rankfall.wire import ModelSettings, Scope
 
 NO_SUPPORT = (
@@ -59,13 +58,13 @@ class Replay:
     forgetting: Forgetting | None
     counts: Counts
     weights: dict[str, float]
-    states: dict[str, State]
+    policies: dict[str, Policy]
     estimate: OffPolicy | None
     why: str | None
     notes: tuple[str, ...] = ()
 
     def plain(self) -> dict[str, Any]:
-        """All but the states, for JSON."""
+        """All but the policies, for JSON."""
         plain = {name: getattr(self, name) for name in ("model", "policy", "gamma", "scope", "weights", "why", "notes")}
         estimate = None if self.estimate is None else asdict(self.estimate)
         for name in ("ips", "self_normalised"):
@@ -75,7 +74,7 @@ class Replay:
         return {
             **plain,
             "forgetting": None if self.forgetting is None else repr(self.forgetting),
-            "states": len(self.states),
+            "states": len(self.policies),
             "counts": asdict(self.counts),
             "support": self.support,
             "estimate": estimate,
@@ -101,14 +100,13 @@ class Walk:
     """A fresh model on its way through a log."""
 
     def __init__(
-        self, log: ReplayableLog, make: Callable[[Catalog], Served], scope: Scope, *, every_list: bool
+        self, log: ReplayableLog, make: Callable[[Catalog], Policy], scope: Scope, *, every_list: bool
     ) -> None:
         self._log, self._make, self.scope = log, make, scope
         self._every_list = every_list
-        self._templates: dict[int, Served] = {}
-        self.policies: dict[str, Served] = {}
+        self._templates: dict[int, Policy] = {}
+        self.policies: dict[str, Policy] = {}
         self._pending: dict[str, tuple[str, bytes]] = {}
-        self.states: dict[str, State] = {}
         self.counts = Counts()
         self.chances = _Chances()
         self._rng = np.random.default_rng(0)  # for policies that draw; a replay gives the same each time
@@ -132,11 +130,11 @@ class Walk:
         if not answered:
             return
         if event["learn"] or self._every_list:
-            self._pending[event["event_id"]] = key, policy.kept_of(np.array([rows]))[0]
+            self._pending[event["event_id"]] = key, policy.records(np.array([rows]))[0]
         else:
             self.counts.not_for_learning += 1
 
-    def _compare(self, policy: Served, event: dict[str, Any], catalog: Catalog, rows: list[int]) -> None:
+    def _compare(self, policy: Policy, event: dict[str, Any], catalog: Catalog, rows: list[int]) -> None:
         k, settings = len(rows), self._log.settings(event["created"])
         limits = _limits(settings, event, catalog, k)
         try:
@@ -156,10 +154,10 @@ class Walk:
         """Take in the answer to a list."""
         if event_id in self._pending:
             key, kept = self._pending.pop(event_id)
-            self.policies[key].learn_kept(kept, clicked)
+            self.policies[key].learn_record(kept, clicked)
             self.counts.learned += 1
 
-    def _policy(self, key: str, catalog: Catalog) -> Served:
+    def _policy(self, key: str, catalog: Catalog) -> Policy:
         """The policy on the state of a key, over a catalog."""
         held = self.policies.get(key)
         if held is None or held.catalog is not catalog:
@@ -168,9 +166,7 @@ class Walk:
                 template = self._templates[id(catalog)] = self._make(catalog)
                 while len(self._templates) > _TEMPLATES:
                     self._templates.pop(next(iter(self._templates)))
-            if key not in self.states:
-                self.states[key] = template.fresh()
-            held = self.policies[key] = template.with_model(self.states[key])
+            held = self.policies[key] = template.fresh() if held is None else template.sharing(held)
         return held
 
 
@@ -215,7 +211,7 @@ def replay(
     """
     scope = scope or log.scope
 
-    def make(catalog: Catalog) -> Served:
+    def make(catalog: Catalog) -> Policy:
         shared = scope != "user"
         return SERVED[policy].serve(catalog, gamma=gamma, forgetting=forgetting, feedback=feedback, shared=shared)
 
@@ -238,7 +234,7 @@ def replay(
         forgetting=forgetting,
         counts=walk.counts,
         weights=_weights(walk),
-        states=walk.states,
+        policies=walk.policies,
         estimate=estimate,
         why=why,
         notes=log.notes,
@@ -266,6 +262,6 @@ def _weights(walk: Walk) -> dict[str, float]:
     """Weights by name; with several states the mean of those that know the name."""
     known: dict[str, list[float]] = defaultdict(list)
     for policy in walk.policies.values():
-        for one in policy.summary():
+        for one in policy.learned():
             known[one.name].append(one.weight)
     return {name: float(np.mean(weights)) for name, weights in known.items()}

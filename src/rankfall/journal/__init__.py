@@ -1,1 +1,1 @@
-"""What the service writes down, and how it is read back."""
+"""The journal: its entries and their versions, and the fold that turns them into what is known."""

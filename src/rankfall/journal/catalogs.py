@@ -61,12 +61,27 @@ class _Changes:
     gone: set[Id] = field(default_factory=set)
 
 
+class CatalogShape(NamedTuple):
+    """What items must be like to take their place in a catalog; ``whole_ids`` is None while there is no item."""
+
+    topics: tuple[str, ...]
+    n_features: int
+    titled: bool
+    whole_ids: bool | None
+
+
+def shape_of(catalog: Catalog) -> CatalogShape:
+    """What items must be like to take their place in this catalog."""
+    whole = isinstance(catalog.ids[0], int) if catalog.ids else None
+    return CatalogShape(catalog.topics, catalog.n_features, catalog.titles is not None, whole)
+
+
 class CatalogState:
     """The catalog up to an entry of the journal. Used by the service, by exports and by replays.
 
-    A change costs what it changes, however many items there are. :meth:`current` lays the items out as a
-    :class:`~rankfall.catalog.Catalog`, once for all the changes since the last time. One thread may apply changes while
-    others ask for the catalog.
+    A change costs what it changes, however many items there are, and so does looking at one item. :meth:`current` lays
+    the items out as a :class:`~rankfall.catalog.Catalog`, once for all the changes since the last time. One thread may
+    apply changes while others ask.
 
     >>> state = CatalogState(Catalog(relevance=[[1.0], [2.0]], ids=["a", "b"]))
     >>> state.apply(CatalogChanged(patch=ItemPatched("b", relevance=(3.0,)), delete=("a",)), version=7)
@@ -76,17 +91,21 @@ class CatalogState:
     """
 
     def __init__(self, catalog: Catalog | None = None, version: int = 0) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # held for moments only
+        self._laying_out = threading.Lock()
         self._catalog = catalog
         self._changes = _Changes()
         self._size = 0 if catalog is None else len(catalog)
         self.version = version
+        self.last = Difference([], [])
+        """What the last change did."""
 
     def __len__(self) -> int:
         return self._size
 
     def __contains__(self, item: Id) -> bool:
-        return item in self._changes.put or self._has_row(item)
+        with self._lock:
+            return item in self._changes.put or self._has_row(item)
 
     def _has_row(self, item: Id) -> bool:
         """Whether the catalog that was laid out last has the item, and it has not left since."""
@@ -98,9 +117,14 @@ class CatalogState:
         return self._catalog is not None
 
     @property
-    def topics(self) -> tuple[str, ...]:
-        """Names of the topics, which never change."""
-        return () if self._catalog is None else self._catalog.topics
+    def shape(self) -> CatalogShape:
+        """What items must be like. Fixed by the first items; only another catalog in its place can change it."""
+        return shape_of(self._there())
+
+    def _there(self) -> Catalog:
+        if self._catalog is None:
+            raise CatalogError("there is no catalog yet")
+        return self._catalog
 
     def current(self) -> Catalog:
         """All items as they are now, laid out."""
@@ -108,62 +132,60 @@ class CatalogState:
 
     def current_version(self) -> tuple[Catalog, int]:
         """All items as they are now, laid out, and the version of the catalog this is."""
-        with self._lock:
-            if self._catalog is None:
-                raise CatalogError("there is no catalog yet")
-            if self._changes.put or self._changes.gone:
-                self._catalog = self._laid_out(self._catalog)
-                self._changes = _Changes()
-            return self._catalog, self.version
-
-    def _laid_out(self, catalog: Catalog) -> Catalog:
-        put, gone = self._changes.put, self._changes.gone
-        if gone:
-            catalog = catalog.withdraw(gone)
-        known = [item for item in put if item in catalog]
-        if known:
-            catalog = catalog.replace(_catalog_of(known, put, catalog))
-        fresh = [item for item in put if item not in catalog]
-        return catalog.add(_catalog_of(fresh, put, catalog)) if fresh else catalog
+        with self._laying_out:  # for one at a time; whoever changes the catalog meanwhile does not wait
+            with self._lock:
+                before, version = self._there(), self.version
+                changes = _Changes(dict(self._changes.put), set(self._changes.gone))
+            if not changes.put and not changes.gone:
+                return before, version
+            catalog = _laid_out(before, changes)
+            with self._lock:
+                if self.version == version:
+                    self._catalog, self._changes = catalog, _Changes()
+            return catalog, version
 
     def item(self, item: Id) -> CatalogItem:
         """One item as it is now."""
-        changed = self._changes.put.get(item)
-        if changed is not None:
-            return changed
-        if not self._has_row(item):
-            raise CatalogError(f"no item with id {item!r} in this catalog of {len(self)} items")
-        catalog = self._catalog
-        assert catalog is not None
-        row = catalog.row(item)
-        assert row is not None
-        title = None if catalog.titles is None else catalog.titles[row]
-        return CatalogItem(title, catalog.coverage[row], catalog.relevance[row])
+        with self._lock:
+            changed = self._changes.put.get(item)
+            if changed is not None:
+                return changed
+            catalog, row = self._catalog, None
+            if catalog is not None and self._has_row(item):
+                row = catalog.row(item)
+            if catalog is None or row is None:
+                raise CatalogError(f"no item with id {item!r} in this catalog of {len(self)} items")
+            title = None if catalog.titles is None else catalog.titles[row]
+            return CatalogItem(title, catalog.coverage[row], catalog.relevance[row])
 
     def apply(self, change: CatalogChanged, version: int) -> Difference:
         """Change the catalog as an entry says. Never fails on what was accepted, however entries are interleaved."""
         items = None if change.items is None else decode_catalog(change.items)
         with self._lock:
+            self.last = self._applied(change, items)
             self.version = version
-            if self._catalog is None or change.replace:
-                gone = self._ids()
-                if items is None:
-                    raise CatalogError("the first entry on the catalog has no items")
-                self._catalog, self._changes, self._size = items, _Changes(), len(items)
-                return Difference(gone, list(items.ids))
-            known = {item for item in change.delete if item in self}
-            put = []
-            if change.patch is not None and change.patch.id in self:
-                self._put(change.patch.id, self._patched(change.patch))
-                put.append(change.patch.id)
-            if items is not None:
-                put += self._put_all(items)
-            deleted = [item for item in dict.fromkeys(change.delete) if item in self]
-            if len(deleted) == self._size:
-                deleted = []  # the last item always stays
-            for item in deleted:
-                self._take(item)
-            return Difference([item for item in deleted if item in known], [item for item in put if item in self])
+            return self.last
+
+    def _applied(self, change: CatalogChanged, items: Catalog | None) -> Difference:
+        if self._catalog is None or change.replace:
+            gone = self._ids()
+            if items is None:
+                raise CatalogError("the first entry on the catalog has no items")
+            self._catalog, self._changes, self._size = items, _Changes(), len(items)
+            return Difference(gone, list(items.ids))
+        known = {item for item in change.delete if item in self}
+        put = []
+        if change.patch is not None and change.patch.id in self:
+            self._put(change.patch.id, self._patched(change.patch))
+            put.append(change.patch.id)
+        if items is not None:
+            put += self._put_all(items)
+        deleted = [item for item in dict.fromkeys(change.delete) if item in self]
+        if len(deleted) == self._size:
+            deleted = []  # the last item always stays
+        for item in deleted:
+            self._take(item)
+        return Difference([item for item in deleted if item in known], [item for item in put if item in self])
 
     def _ids(self) -> list[Id]:
         """All ids, in the order of rows."""
@@ -172,12 +194,7 @@ class CatalogState:
         return stay + [item for item in self._changes.put if not self._has_row(item)]
 
     def _put_all(self, items: Catalog) -> list[Id]:
-        assert self._catalog is not None
-        if items.topics != self._catalog.topics or items.n_features != self._catalog.n_features:
-            raise CatalogError(
-                f"items with topics {list(items.topics)} and {items.n_features} features do not fit a catalog "
-                f"with topics {list(self._catalog.topics)} and {self._catalog.n_features} features"
-            )
+        check_fits(items, self.shape)
         for row, item in enumerate(items.ids):
             title = None if items.titles is None else items.titles[row]
             self._put(item, CatalogItem(title, items.coverage[row], items.relevance[row]))
@@ -202,12 +219,32 @@ class CatalogState:
             )
         coverage = old.coverage.copy()
         for topic, weight in (patch.coverage or {}).items():
-            coverage[self.topics.index(topic)] = weight
+            coverage[self.shape.topics.index(topic)] = weight
         return CatalogItem(
             old.title if patch.title is None or old.title is None else patch.title,
             coverage,
             old.relevance if patch.relevance is None else np.array(patch.relevance, dtype=float),
         )
+
+
+def check_fits(items: Catalog, shape: CatalogShape) -> None:
+    """Raise if items have other topics or features than a catalog."""
+    if items.topics != shape.topics or items.n_features != shape.n_features:
+        raise CatalogError(
+            f"items with topics {list(items.topics)} and {items.n_features} features do not fit a catalog "
+            f"with topics {list(shape.topics)} and {shape.n_features} features"
+        )
+
+
+def _laid_out(catalog: Catalog, changes: _Changes) -> Catalog:
+    """The catalog with the changes made."""
+    if changes.gone:
+        catalog = catalog.withdraw(changes.gone)
+    known = [item for item in changes.put if item in catalog]
+    if known:
+        catalog = catalog.replace(_catalog_of(known, changes.put, catalog))
+    fresh = [item for item in changes.put if item not in catalog]
+    return catalog.add(_catalog_of(fresh, changes.put, catalog)) if fresh else catalog
 
 
 def _catalog_of(ids: list[Id], items: dict[Id, CatalogItem], like: Catalog) -> Catalog:

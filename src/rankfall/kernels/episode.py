@@ -6,11 +6,11 @@ import numpy as np
 
 from rankfall.kernels import greedy, shortlists
 from rankfall.kernels.cascade import User, attraction, covered, first_click, some_click
-from rankfall.kernels.groups import Groups
-from rankfall.kernels.items import Items
+from rankfall.kernels.item_scores import Items
 from rankfall.kernels.jit import compiled, leaf
 from rankfall.kernels.ridge import State, learn
 from rankfall.kernels.shortlists import SCORED, Shortlists
+from rankfall.kernels.topic_groups import Groups
 
 
 class Scene(NamedTuple):

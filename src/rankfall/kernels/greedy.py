@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rankfall.kernels.items import Items, mean_of, place, variance_of
+from rankfall.kernels.item_scores import Items, mean_of, place, variance_of
 from rankfall.kernels.jit import compiled, inner
 from rankfall.kernels.ridge import State
 

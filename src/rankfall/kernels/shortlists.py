@@ -23,10 +23,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankfall.kernels import greedy
-from rankfall.kernels.groups import Groups
-from rankfall.kernels.items import Items, mean_of, place, variance_of
+from rankfall.kernels.item_scores import Items, mean_of, place, variance_of
 from rankfall.kernels.jit import bounding, bounding_leaf, inner, leaf
 from rankfall.kernels.ridge import REFRESHES, State
+from rankfall.kernels.topic_groups import Groups
 
 MAX_DRIFT = 0.2
 SLACK = 1e-8

@@ -11,10 +11,10 @@ import numpy as np
 from rankfall.kernels import greedy
 from rankfall.kernels.cascade import User
 from rankfall.kernels.episode import answer, largest_shown, scene
-from rankfall.kernels.groups import Groups
-from rankfall.kernels.items import Items, mean_of, place
+from rankfall.kernels.item_scores import Items, mean_of, place
 from rankfall.kernels.jit import compiled, inner, leaf
 from rankfall.kernels.ridge import State
+from rankfall.kernels.topic_groups import Groups
 
 _BLOCK = 32
 _ROUNDING = 1e-12  # far above what sums over columns may lose, relative to the largest of them
@@ -51,7 +51,7 @@ def draw(state: State, gamma: float, normals: Any, upper: Any, out: Any) -> None
 
 
 class _Work(NamedTuple):
-    """Room to rank L items, kept by slot as in :class:`rankfall.kernels.groups.Groups`, over n columns."""
+    """Room to rank L items, kept by slot as in :class:`rankfall.kernels.topic_groups.Groups`, over n columns."""
 
     score: Any  # (L) mean when it was last computed
     bound: Any  # (L) at least the mean, however much of the topics is used up later; -inf once the item is placed

@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankfall.arrays import FloatArray, IntArray, number
-from rankfall.catalog import Catalog
+from rankfall.arrays import FloatArray
 from rankfall.errors import ProblemError
-from rankfall.kernels import entropy
-from rankfall.model import Ridge
-from rankfall.policies.base import BasePolicy, as_shown
-from rankfall.policies.columns import plain_columns
-from rankfall.policies.kinds import Kind
+from rankfall.kernels import c2ucb
+from rankfall.policies.linear.ridge import Ridge
+from rankfall.policies.plain_features import plain_features
+from rankfall.policies.policy import Policy
 from rankfall.policies.ranking import Ranking
+from rankfall.policies.request import Request
+from rankfall.policies.settings import PolicySettings, real
 
 
-class C2UCB(BasePolicy):
-    """Qin, Chen, Zhu: Contextual Combinatorial Bandit and its Application on Diversified Online Recommendation, 2014.
+@dataclass(frozen=True)
+class C2UCBSettings(PolicySettings):
+    """Settings of :class:`C2UCB`."""
 
+    gamma: float = real(1.0, low=0.0)
+    diversity: float = real(0.1, low=0.0)
+    sigma: float = real(0.5, low=0.0)
+
+    def check(self) -> None:
+        """There is some noise."""
+        if not self.sigma:
+            raise ProblemError("sigma must be above 0: without noise two items alike have no entropy")
+
+
+class C2UCB(Policy):
+    """Relevant items unlike each other, every item of the list observed.
+
+    Qin, Chen, Zhu: Contextual Combinatorial Bandit and its Application on Diversified Online Recommendation, SDM 2014.
     Algorithm (their symbols; all items of the list are observed):
 
     1. ``V_0 = lambda I``, ``b_0 = 0``.
@@ -48,69 +64,71 @@ class C2UCB(BasePolicy):
     diversity : weight of the entropy, their lambda; with 0 this is LinUCB for lists.
     sigma : standard deviation of the noise of ratings; smaller means that near-duplicates cost more.
 
+    >>> from rankfall import Catalog
     >>> catalog = Catalog(relevance=[[1.0, 0.0], [0.9, 0.0], [0.0, 0.5]])
     >>> C2UCB(catalog, diversity=0.0).rank(2), C2UCB(catalog, diversity=9.0).rank(2)
     (Ranking(0, 1), Ranking(0, 2))
     """
 
-    def __init__(self, catalog: Catalog, *, gamma: float = 1.0, diversity: float = 0.1, sigma: float = 0.5) -> None:
-        self._features: FloatArray = plain_columns("C2UCB", catalog, coverage=True)
-        super().__init__(catalog)
-        self.catalog = catalog
-        self.gamma = number("gamma", gamma, ProblemError, low=0.0)
-        self.diversity = number("diversity", diversity, ProblemError, low=0.0)
-        self.sigma = number("sigma", sigma, ProblemError, low=0.0)
-        if not self.sigma:
-            raise ProblemError("sigma must be above 0: without noise two items alike have no entropy")
+    Settings = C2UCBSettings
+    summary = "relevant items unlike each other, every item of the list observed"
+    paper = (
+        "Qin, Chen, Zhu: Contextual Combinatorial Bandit and its Application on Diversified Online "
+        "Recommendation, SDM 2014"
+    )
+    needs = frozenset({"coverage", "relevance"})
+    why_not_served = "its lists do not carry the features they were made with"
+
+    settings: C2UCBSettings
+
+    def prepare(self) -> None:
+        """The features."""
+        self._features: FloatArray = plain_features("C2UCB", self.catalog, coverage=True)
+
+    def begin(self) -> None:
+        """A ridge model that has seen nothing."""
         self._model = Ridge(self._features.shape[1])
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> C2UCB:
-        """A policy that learns on its own from here; what cannot change is shared."""
-        twin = copy.copy(self)
-        with self._model.lock:
-            twin._model = self._model.copy()
-        memo[id(self)] = twin
-        return twin
-
     def __repr__(self) -> str:
-        settings = f"gamma={self.gamma:g}, diversity={self.diversity:g}, sigma={self.sigma:g}"
-        return f"C2UCB({self.catalog!r}, {settings}, {self._model.n_updates} updates)"
+        settings = ", ".join(f"{name}={value:g}" for name, value in vars(self.settings).items())
+        return f"C2UCB({self.catalog!r}, {settings}, {self.n_updates} updates)"
+
+    @property
+    def n_updates(self) -> int:
+        """How many lists it has learned from."""
+        return self._model.n_updates
 
     @property
     def weights(self) -> FloatArray:
         """Estimated preferences: for each topic, then for each relevance feature."""
         return self._model.weights.copy()
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Copies of all it has learned, by name."""
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The arrays of the ridge model."""
         with self._model.lock:
             return self._model.arrays()
 
-    def _list(self, k: int, rows: IntArray, rng: np.random.Generator | None) -> Ranking:  # noqa: ARG002
-        """The greedy list for upper confidence bounds and entropy; ties to the lowest row."""
-        items = np.empty(k, dtype=np.int64)
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Know exactly this."""
+        model = Ridge.restore(arrays)
+        if len(model.weights) != self._features.shape[1]:
+            raise ValueError(f"a state of {len(model.weights)} columns for {self._features.shape[1]}")
+        self._model = model
+
+    def choose(self, request: Request, rng: np.random.Generator | None) -> Ranking:  # noqa: ARG002 - draws nothing
+        """The greedy list for upper confidence bounds and entropy; ties go to the lowest row."""
+        items, candidates = request.empty_list(), request.rows
+        if request.fixed:
+            candidates = np.sort(np.append(candidates, list(request.fixed.values())))
+        gamma, diversity, sigma = self.settings.gamma, self.settings.diversity, self.settings.sigma
         with self._model.lock:
             state = self._model.state
-            entropy.rank(
-                self._features, state.weights, state.covariance, self.gamma, self.diversity, self.sigma, rows, items
-            )
-        return as_shown(items)
+            c2ucb.rank(self._features, state.weights, state.covariance, gamma, diversity, sigma, candidates, items)
+        return Ranking.trusted(items, None, self.catalog)
 
-    def _learn(self, ranking: Ranking, clicks: list[int]) -> None:
+    def learn(self, ranking: Ranking, clicks: list[int]) -> None:
         """Learn from all items of the list: those clicked earned 1, the others 0."""
         rewards = np.zeros(len(ranking))
         rewards[clicks] = 1.0
         with self._model.lock:
             self._model.learn(self._features[ranking.items], rewards)
-
-
-KINDS: tuple[Kind, ...] = (
-    Kind(
-        "C2UCB",
-        summary="relevant items unlike each other, every item of the list observed",
-        paper="Qin, Chen, Zhu: Contextual Combinatorial Bandit and its Application on Diversified Online "
-        "Recommendation, SDM 2014",
-        build=C2UCB,
-        needs=frozenset({"gamma"}),
-    ),
-)

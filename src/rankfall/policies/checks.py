@@ -4,22 +4,61 @@ from __future__ import annotations
 
 import copy
 import random
+import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rankfall.errors import ContractError, RankfallError
-from rankfall.policies.ranking import Policy
+from rankfall.policies.policy import Policy, PolicyLike
+from rankfall.policies.saving import load
 
 
-def check_policy(policy: Policy, k: int = 3) -> None:
-    """Raise :class:`ContractError` with everything this policy gets wrong, in words; or return.
+@dataclass(frozen=True)
+class CheckedPolicy:
+    """What a policy that keeps the contract can do beyond it.
+
+    Attributes
+    ----------
+    why_not_saved : why it cannot be saved and restored; None if it can, bit for bit.
+    why_not_served : why a service cannot learn with it; None if it can.
+    why_not_fixed : why rows cannot be held at positions; None if they can.
+    """
+
+    why_not_saved: str | None
+    why_not_served: str | None
+    why_not_fixed: str | None
+
+    @property
+    def saved(self) -> bool:
+        """Whether it can be saved and restored."""
+        return self.why_not_saved is None
+
+    @property
+    def served(self) -> bool:
+        """Whether a service can learn with it."""
+        return self.why_not_served is None
+
+    @property
+    def fixed(self) -> bool:
+        """Whether rows can be held at positions."""
+        return self.why_not_fixed is None
+
+
+def check_policy(policy: PolicyLike, k: int = 3) -> CheckedPolicy:
+    """Raise :class:`ContractError` with everything this policy gets wrong, in words; or say what it can do.
 
     Works on copies; the policy itself stays as it is.
 
-    >>> from rankfall import Catalog, CascadeHybrid
-    >>> check_policy(CascadeHybrid(Catalog(coverage=[[0.5], [0.2], [0.1], [0.9]], relevance=[[1], [2], [3], [4]])))
+    >>> from rankfall import Catalog, CascadeHybrid, TopRank
+    >>> catalog = Catalog(coverage=[[0.5], [0.2], [0.1], [0.9]], relevance=[[1], [2], [3], [4]])
+    >>> check_policy(CascadeHybrid(catalog)).served
+    True
+    >>> check_policy(TopRank(catalog)).why_not_served
+    'it compares items of blocks it shuffled itself, from one set of items'
     """
     broken: list[str] = []
     checks = {
@@ -28,6 +67,8 @@ def check_policy(policy: Policy, k: int = 3) -> None:
         "rank changes nothing and takes randomness from rng only": _is_pure,
         "nonsense raises a RankfallError and leaves the policy unchanged": _refuses_nonsense,
         "feedback may come late and out of order": _takes_late_feedback,
+        "positions can be fixed, or it is said that they cannot": _holds_fixed_rows,
+        "the state is restored bit for bit": _is_restored,
     }
     for promise, check in checks.items():
         try:
@@ -36,6 +77,10 @@ def check_policy(policy: Policy, k: int = 3) -> None:
             broken.append(f"{promise}: raised {type(problem).__name__}: {problem}")
     if broken:
         raise ContractError(f"{type(policy).__name__} breaks the policy contract:\n- " + "\n- ".join(broken))
+    if isinstance(policy, Policy):
+        return CheckedPolicy(None, policy.why_not_served, policy.why_not_fixed)
+    why = "it is no subclass of rankfall.Policy"
+    return CheckedPolicy(why, why, why)
 
 
 Report = Callable[[str], None]
@@ -45,7 +90,7 @@ def _rng() -> np.random.Generator:
     return np.random.default_rng(5)
 
 
-def _ranks(policy: Policy, k: int, say: Report) -> None:
+def _ranks(policy: PolicyLike, k: int, say: Report) -> None:
     n = policy.n_items
     if n < k + 1:
         say(f"the check needs more than {k} items to rank, the policy has {n}")
@@ -58,7 +103,7 @@ def _ranks(policy: Policy, k: int, say: Report) -> None:
             say(f"rank({length}) must give {length} different rows from 0 to {n - 1}, got {items.tolist()}")
 
 
-def _respects_limits(policy: Policy, k: int, say: Report) -> None:
+def _respects_limits(policy: PolicyLike, k: int, say: Report) -> None:
     n = policy.n_items
     first = np.asarray(policy.rank(k, rng=_rng()).items).tolist()
     without = np.asarray(policy.rank(k, rng=_rng(), exclude=first[:1]).items).tolist() if n > k else []
@@ -75,7 +120,7 @@ def _global_random_state() -> tuple[Any, ...]:
     return random.getstate(), name, np.asarray(keys).tobytes(), rest
 
 
-def _is_pure(policy: Policy, k: int, say: Report) -> None:
+def _is_pure(policy: PolicyLike, k: int, say: Report) -> None:
     before = _global_random_state()
     lists = [np.asarray(policy.rank(k, rng=_rng()).items).tolist() for _ in range(3)]
     after = _global_random_state()
@@ -85,7 +130,7 @@ def _is_pure(policy: Policy, k: int, say: Report) -> None:
         say("rank touched the global random state; draw from the rng it is given")
 
 
-def _refuses_nonsense(policy: Policy, k: int, say: Report) -> None:
+def _refuses_nonsense(policy: PolicyLike, k: int, say: Report) -> None:
     n = policy.n_items
     shown = policy.rank(k, rng=_rng())
     before = np.asarray(shown.items).tolist()
@@ -110,10 +155,71 @@ def _refuses_nonsense(policy: Policy, k: int, say: Report) -> None:
         say(f"after refused calls the policy ranks {after} instead of {before}; it must be unchanged")
 
 
-def _takes_late_feedback(policy: Policy, k: int, say: Report) -> None:
+def _takes_late_feedback(policy: PolicyLike, k: int, say: Report) -> None:
     shown = [policy.rank(k, rng=np.random.default_rng(i)) for i in range(4)]
     for ranking, click in zip(reversed(shown), (0, None, k - 1, [1, 0]), strict=True):
         policy.update(ranking, click)
     items = np.asarray(policy.rank(k, rng=_rng()).items)
     if items.shape != (k,):
         say(f"after late feedback rank({k}) gave {items!r}")
+
+
+def _holds_fixed_rows(policy: PolicyLike, k: int, say: Report) -> None:
+    if not isinstance(policy, Policy):
+        return
+    fixed = {k - 1: 0, 0: policy.n_items - 1}
+    try:
+        shown = policy.rank(k, rng=_rng(), fixed=fixed).items.tolist()
+    except RankfallError as problem:
+        if policy.why_not_fixed is None:
+            say(f"rank with fixed={fixed} raised {problem}; say why in why_not_fixed, or hold the rows")
+        return
+    if any(shown[position] != row for position, row in fixed.items()) or len(set(shown)) < k:
+        say(f"rank with fixed={fixed} gave {shown}")
+
+
+def _is_restored(policy: PolicyLike, k: int, say: Report) -> None:
+    if not isinstance(policy, Policy):
+        return
+    _teach(policy, k, range(20))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "policy")
+        policy.save(path)
+        again = load(path, policy=type(policy))
+    twins = {"saved and loaded": again, "with_state(state())": policy.with_state(policy.state())}
+    for how, twin in twins.items():
+        if twin.catalog != policy.catalog or twin.settings != policy.settings or twin.n_updates != policy.n_updates:
+            say(f"{how}: {twin!r} with {twin.settings} instead of {policy!r} with {policy.settings}")
+        _compare_states(how, policy, twin, say)
+    before = {how: _teach(twin, k, range(20, 40)) for how, twin in twins.items()}
+    shown = _teach(policy, k, range(20, 40))
+    for how, twin in twins.items():
+        if before[how] != shown:
+            say(f"{how}: the lists that follow are others; everything that learn() changes must be in state()")
+        _compare_states(f"{how} and taught the same", policy, twin, say)
+    if policy.fresh().n_updates:
+        say(f"fresh() must have learned nothing, and has learned from {policy.fresh().n_updates} lists")
+
+
+def _teach(policy: Policy, k: int, turns: range) -> list[list[int]]:
+    shown = []
+    for turn in turns:
+        ranking = policy.rank(k, rng=np.random.default_rng(turn))
+        policy.update(ranking, (None, 0, k - 1, [0, 1])[turn % 4])
+        shown.append(ranking.items.tolist())
+    return shown
+
+
+def _compare_states(how: str, policy: Policy, twin: Policy, say: Report) -> None:
+    own, other = policy.state(), twin.state()
+    if own.keys() != other.keys():
+        say(f"{how}: the state has the arrays {', '.join(other)} instead of {', '.join(own)}")
+        return
+    for name, array in own.items():
+        same = (array.dtype, array.shape, array.tobytes()) == (
+            other[name].dtype,
+            other[name].shape,
+            other[name].tobytes(),
+        )
+        if not same:
+            say(f"{how}: the array {name!r} of the state is not the same, bit for bit")

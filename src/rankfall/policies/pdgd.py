@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankfall.arrays import FloatArray, IntArray, finite, number
-from rankfall.catalog import Catalog
-from rankfall.errors import FeedbackError, ProblemError
-from rankfall.kernels import pairs
-from rankfall.policies.base import BasePolicy, as_shown
-from rankfall.policies.columns import plain_columns
-from rankfall.policies.kinds import Kind
-from rankfall.policies.ranking import Click, Ranking, generator
+from rankfall.arrays import FloatArray, finite
+from rankfall.errors import FeedbackError
+from rankfall.kernels import pdgd
+from rankfall.policies.clicks import Click, all_clicks
+from rankfall.policies.plain_features import plain_features
+from rankfall.policies.policy import Policy
+from rankfall.policies.randomness import generator
+from rankfall.policies.ranking import Ranking
+from rankfall.policies.request import Request
+from rankfall.policies.settings import PolicySettings, flag, real
 
 
-class PDGD(BasePolicy):
+@dataclass(frozen=True)
+class PDGDSettings(PolicySettings):
+    """Settings of :class:`PDGD`."""
+
+    learning_rate: float = real(0.1, low=0.0, high=1e6)
+    coverage: bool = flag(False)
+
+
+class PDGD(Policy):
     """Pairwise differentiable gradient descent with a linear scoring function.
 
     Oosterhuis, de Rijke: Differentiable Unbiased Online Learning to Rank, CIKM 2018, Algorithm 1, for one query.
@@ -43,8 +55,8 @@ class PDGD(BasePolicy):
 
     Where this form differs: the paper ranks the documents of many queries, with features of query and document; here
     there is one set of items. Steps 4 and 5 use the scores *at the time the list was shown*, which come back with the
-    ranking: of a late answer ``P(R)`` must be that of the model the list was drawn from. So what is learned from
-    a set of answers does not depend on the order in which they come. With ``candidates`` or ``exclude`` the
+    ranking: with late feedback ``P(R)`` must be that of the model the list was drawn from. So what is learned from
+    a set of lists does not depend on the order in which their feedback comes. With ``candidates`` or ``exclude`` the
     probabilities are those of drawing from what was allowed.
 
     The draw never stops exploring on its own; it becomes sharper as ``w`` grows.
@@ -54,6 +66,7 @@ class PDGD(BasePolicy):
     catalog : its relevance features are used; also its coverage if ``coverage`` (as plain features).
     learning_rate : eta.
 
+    >>> from rankfall import Catalog
     >>> policy = PDGD(Catalog(relevance=[[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]))
     >>> shown = policy.rank(2, rng=np.random.default_rng(0))
     >>> shown
@@ -72,78 +85,83 @@ class PDGD(BasePolicy):
     np.int64(0)
     """
 
-    def __init__(self, catalog: Catalog, *, learning_rate: float = 0.1, coverage: bool = False) -> None:
-        self._features: FloatArray = plain_columns("PDGD", catalog, coverage=coverage)
-        super().__init__(catalog)
-        self._ids = catalog.ids
-        self.learning_rate = number("learning_rate", learning_rate, ProblemError, low=0.0, high=1e6)
-        self._weights = np.zeros(self._features.shape[1])
-        self._scores = np.zeros(len(self._features))
+    Settings = PDGDSettings
+    summary = "a linear ranker that draws its lists and learns from pairs of clicked and unclicked items"
+    paper = "Oosterhuis, de Rijke: Differentiable Unbiased Online Learning to Rank, CIKM 2018, Algorithm 1"
+    needs = frozenset({"relevance"})
+    randomised = True
+    why_not_served = "it must know how likely it was to draw each list, so others cannot make lists for it"
+    why_not_fixed = "it learns from how likely it was to draw the list"
+
+    settings: PDGDSettings
+
+    def prepare(self) -> None:
+        """The features."""
+        self._features = plain_features("PDGD", self.catalog, coverage=self.settings.coverage)
+
+    def begin(self) -> None:
+        """All lists are equally likely. Rankings refer to the weights, so they are replaced, never changed."""
+        self.arrays = {"weights": np.zeros(self._features.shape[1])}
+        self._scores = np.zeros(self.n_items)
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Know exactly this."""
+        super().restore(arrays)
+        self._scores = self._features @ self.arrays["weights"]
 
     def __repr__(self) -> str:
-        return f"PDGD({self._n_items} items, {len(self._weights)} features, learning_rate={self.learning_rate:g})"
+        columns, rate = len(self.arrays["weights"]), self.settings.learning_rate
+        return f"PDGD({self.n_items} items, {columns} features, learning_rate={rate:g})"
 
     @property
     def weights(self) -> FloatArray:
         """The model: one weight for each column."""
-        return self._weights.copy()
+        return self.arrays["weights"].copy()
 
     @property
     def scores(self) -> FloatArray:
         """``f(a)`` of every item. Differences matter, not the level."""
         return self._scores.copy()
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """All it knows, by name."""
-        return {"weights": self.weights}
-
-    def _list(self, k: int, rows: IntArray, rng: np.random.Generator | None) -> Ranking:
+    def choose(self, request: Request, rng: np.random.Generator | None) -> Ranking:
         """A list drawn from the Plackett-Luce model over what is allowed."""
-        items, scores = np.empty(k, dtype=np.int64), np.empty(k)
-        rest = pairs.draw(rows, self._scores, generator(rng).gumbel(size=len(rows)), items, scores)
-        ids = tuple([self._ids[row] for row in items.tolist()])
+        rows = request.rows
+        items, scores = np.empty(request.k, dtype=np.int64), np.empty(request.k)
+        rest = pdgd.draw(rows, self._scores, generator(rng).gumbel(size=len(rows)), items, scores)
         features = self._features.take(items, axis=0)
-        return as_shown(items, rest, ids=ids, features=features, scores=scores, weights=self._weights)
+        return Ranking.trusted(items, rest, self.catalog, scores, features=features, weights=self.arrays["weights"])
 
-    def _learn(self, ranking: Ranking, clicks: list[int]) -> None:
+    def learn(self, ranking: Ranking, clicks: list[int]) -> None:
         """One step along :meth:`gradient`."""
-        self._weights = self._weights + self.learning_rate * self._gradient(ranking, clicks)
-        self._scores = self._features @ self._weights
+        weights = self.arrays["weights"] + self.settings.learning_rate * self._gradient(ranking, clicks)
+        self.arrays["weights"] = weights
+        self._scores = self._features @ weights
 
     def gradient(self, ranking: Ranking, click: Click) -> FloatArray:
-        """What one answer says, before it is multiplied by the learning rate: (columns,)."""
-        return self._gradient(ranking, self._checked(ranking, click))
+        """What the clicks on one list say, before it is multiplied by the learning rate: (columns,)."""
+        self.check_ranking(ranking)
+        return self._gradient(ranking, all_clicks(click, len(ranking)))
 
     def _gradient(self, ranking: Ranking, clicks: list[int]) -> FloatArray:
         features, scores, rest = self._as_shown(ranking)
         clicked = np.zeros(len(scores), dtype=np.bool_)
         for position in clicks:
             clicked[position] = True
-        gradient: FloatArray = pairs.pair_weights(scores, rest, clicked) @ features
+        gradient: FloatArray = pdgd.pair_weights(scores, rest, clicked) @ features
         return gradient
 
     def _as_shown(self, ranking: Ranking) -> tuple[FloatArray, FloatArray, float]:
         """Features and scores of the list as shown, and the log-sum of the scores of what was not shown."""
         if not isinstance(ranking.note, float):
-            raise self._not_ours(ranking)
+            raise self.foreign(ranking)
         features = finite("the ranking's features", ranking.features, 2, FeedbackError)
         scores = finite("the ranking's scores", ranking.scores, 1, FeedbackError)
-        if features.shape != (len(ranking), len(self._weights)) or len(scores) != len(ranking):
+        columns = len(self.arrays["weights"])
+        if features.shape != (len(ranking), columns) or len(scores) != len(ranking):
             raise FeedbackError(
                 f"the ranking has {len(ranking)} items, features of shape {features.shape} and {len(scores)} scores; "
-                f"expected ({len(ranking)}, {len(self._weights)}) and {len(ranking)}"
+                f"expected ({len(ranking)}, {len(self.arrays['weights'])}) and {len(ranking)}"
             )
         if math.isnan(ranking.note) or ranking.note == math.inf:
             raise FeedbackError(f"the ranking's note must be a log-sum of scores, got {ranking.note}")
         return features, scores, ranking.note
-
-
-KINDS: tuple[Kind, ...] = (
-    Kind(
-        "PDGD",
-        summary="a linear ranker drawn from, and taught by pairs of clicked and unclicked items",
-        paper="Oosterhuis, de Rijke: Differentiable Unbiased Online Learning to Rank, CIKM 2018, Algorithm 1",
-        build=PDGD,
-        needs=frozenset({"relevance"}),
-    ),
-)

@@ -1,98 +1,94 @@
-"""What becomes of feedback: stored once for each list, or refused with a reason."""
+"""Feedback: stored once for each list, or refused with a reason."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from rankfall.journal.entries import FeedbackGiven, encode
-from rankfall.service.ranking import token
-from rankfall.service.writer import Job
+from rankfall.service.commands import FeedbackResult, GiveFeedback
 from rankfall.stores import Event, OnEvent, Transaction
-from rankfall.wire import Click, FeedbackRequest, Result
+from rankfall.wire import Click, FeedbackRequest
+
+_UNKNOWN = FeedbackResult("unknown", "no list with this event_id")
 
 
-@dataclass
-class Feed:
-    """Store feedback. ``may`` says of which models the caller may know."""
+class _Place(NamedTuple):
+    """Where a feedback stands: in which command, and where in it."""
 
-    feedback: Sequence[FeedbackRequest]
-    may: Callable[[str], bool]
-    token: str = field(default_factory=lambda: token(8))
+    command: int
+    number: int
 
 
-@dataclass(frozen=True, slots=True)
-class Fed:
-    """What became of one feedback."""
-
-    result: Result
-    reason: str = ""
-    model: str = ""
-    arm: str = ""
-    clicked: bool = False
-
-
-_UNKNOWN = Fed("unknown", "no list with this event_id")
-
-
-def feed(tx: Transaction, jobs: Sequence[Job[Any]], now: float) -> None:
-    """Append feedback in the order of event ids: so two servers never wait for each other in a ring."""
-    given = [(job, i, one) for job in jobs for i, one in enumerate(job.what.feedback)]
-    for job in jobs:
-        job.result = [None] * len(job.what.feedback)
-    rows, places = [], []
+def store_feedback(tx: Transaction, commands: Sequence[GiveFeedback], now: float) -> list[tuple[FeedbackResult, ...]]:
+    """Append feedback to the journal; what became of each."""
+    given = [(_Place(n, i), one) for n, command in enumerate(commands) for i, one in enumerate(command.feedback)]
+    events = tx.events([one.event_id for _, one in given])
+    results: dict[_Place, FeedbackResult] = {}
+    entries: dict[_Place, OnEvent] = {}
     own = set()
-    for (job, i, one), event in zip(given, tx.events([one.event_id for _, _, one in given]), strict=True):
-        fed, clicks = _judge(one, event, job.what.may, now)
-        job.result[i] = fed
-        if event is not None and fed.result == "accepted":
-            if (job.what.token, event.id) in own:  # twice in one call: the first counts
-                job.result[i] = _duplicate(event.model)
-                continue
-            own.add((job.what.token, event.id))
-            entry = encode(FeedbackGiven(tuple(clicks)))
-            rows.append(OnEvent(entry, event.id, event.model, event.owner, now, job.what.token))
-            places.append((job, i))
-    order = sorted(range(len(rows)), key=lambda n: rows[n].event_id)
-    for n, stored in zip(order, tx.append_on_events([rows[n] for n in order]), strict=True):
+    for (place, one), event in zip(given, events, strict=True):
+        command = commands[place.command]
+        results[place], clicks = _judge(one, event, command.models, now)
+        if event is None or results[place].result != "accepted":
+            continue
+        if (command.token, event.id) in own:  # twice in one call: the first counts
+            results[place] = _duplicate(event.model)
+            continue
+        own.add((command.token, event.id))
+        record = encode(FeedbackGiven(tuple(clicks)))
+        entries[place] = OnEvent(record, event.id, event.model, event.owner, now, command.token)
+    results |= _append(tx, entries)
+    return [tuple(results[_Place(n, i)] for i in range(len(c.feedback))) for n, c in enumerate(commands)]
+
+
+def _append(tx: Transaction, entries: dict[_Place, OnEvent]) -> dict[_Place, FeedbackResult]:
+    """Append in the order of event ids, so that two servers never wait for each other; what could not be appended."""
+    refused: dict[_Place, FeedbackResult] = {}
+    places = sorted(entries, key=lambda place: entries[place].event_id)
+    for place, stored in zip(places, tx.append_on_events([entries[place] for place in places]), strict=True):
         if stored:
             continue
-        job, i = places[n]
-        earlier = tx.feedback_on(rows[n].event_id)
+        entry = entries[place]
+        earlier = tx.feedback_on(entry.event_id)
         if earlier is None:  # the user was forgotten a moment ago
-            job.result[i] = _UNKNOWN
-        elif earlier.token != job.what.token:  # if it is ours: of an attempt that seemed to fail
-            job.result[i] = (_late if earlier.kind == "expired" else _duplicate)(rows[n].model)
+            refused[place] = _UNKNOWN
+        elif earlier.token != entry.token:  # if it is ours: of an attempt that seemed to fail
+            refused[place] = (_late if earlier.kind == "expired" else _duplicate)(entry.model)
+    return refused
 
 
-def _judge(one: FeedbackRequest, event: Event | None, may: Callable[[str], bool], now: float) -> tuple[Fed, list[int]]:
-    if event is None or not may(event.model):
+def _judge(
+    one: FeedbackRequest, event: Event | None, models: frozenset[str] | None, now: float
+) -> tuple[FeedbackResult, list[int]]:
+    """Whether feedback can be accepted, and the 0-based positions clicked."""
+    if event is None or not (models is None or event.model in models):
         return _UNKNOWN, []
     items = [item["id"] for item in json.loads(event.response)["items"]]
     clicks = []
     clicked = one.clicked if isinstance(one.clicked, list) else [] if one.clicked is None else [one.clicked]
     for click in clicked:
-        place = _place(click, items)
-        if place is None:
-            return Fed("rejected", f"{_text(click)} is not in the list, which has {len(items)} items", event.model), []
-        clicks.append(place)
+        position = _position(click, items)
+        if position is None:
+            reason = f"{_text(click)} is not in the list, which has {len(items)} items"
+            return FeedbackResult("rejected", reason, event.model), []
+        clicks.append(position)
     if now > event.expires:
         return _late(event.model), []
-    return Fed("accepted", "", event.model, event.arm, bool(clicks)), sorted(set(clicks))
+    return FeedbackResult("accepted", "", event.model, event.arm, bool(clicks)), sorted(set(clicks))
 
 
-def _duplicate(model: str) -> Fed:
-    return Fed("duplicate", "this list has feedback already; the first counts", model)
+def _duplicate(model: str) -> FeedbackResult:
+    return FeedbackResult("duplicate", "this list has feedback already; the first counts", model)
 
 
-def _late(model: str) -> Fed:
-    return Fed("late", "the wait for feedback on this list is over", model)
+def _late(model: str) -> FeedbackResult:
+    return FeedbackResult("late", "the wait for feedback on this list is over", model)
 
 
-def _place(click: int | str | Click, items: list[Any]) -> int | None:
-    """0-based place of what was clicked; None if it is not in the list."""
+def _position(click: int | str | Click, items: list[Any]) -> int | None:
+    """0-based position of what was clicked; None if it is not in the list."""
     position = click if isinstance(click, int) else click.position if isinstance(click, Click) else None
     if position is not None:
         return position - 1 if position <= len(items) else None

@@ -3,57 +3,53 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from rankfall.catalog import Catalog, Id
 from rankfall.errors import CatalogError
-from rankfall.policies.linear import LARGEST_GIVEN
+from rankfall.journal.catalogs import CatalogItem, CatalogShape, CatalogState, check_fits
+from rankfall.policies.linear.columns import LARGEST_GIVEN
 from rankfall.wire import LONGEST_NAME, LONGEST_TITLE, Item, ItemBody, ItemPatch
 
 
-def id_of(text: str, catalog: Catalog) -> Id:
+def id_of(text: str, shape: CatalogShape) -> Id:
     """The id that a path names: digits are a whole number where the catalog's ids are."""
-    if whole_ids(catalog):
+    if shape.whole_ids:
         if not re.fullmatch(r"-?(0|[1-9][0-9]*)", text, re.ASCII):
             raise CatalogError(f"no item with id {text!r}: ids of this catalog are whole numbers")
         return int(text)
     return text
 
 
-def whole_ids(catalog: Catalog) -> bool:
-    """Whether ids are whole numbers."""
-    return bool(catalog.ids) and isinstance(catalog.ids[0], int)
-
-
-def item_of(catalog: Catalog, row: int) -> Item:
+def item_of(item: Id, values: CatalogItem, topics: Sequence[str]) -> Item:
     """One item as callers see it."""
     return Item(
-        id=catalog.ids[row],
-        title=None if catalog.titles is None else catalog.titles[row],
-        coverage={catalog.topics[j]: float(catalog.coverage[row, j]) for j in np.flatnonzero(catalog.coverage[row])},
-        relevance=catalog.relevance[row].tolist(),
+        id=item,
+        title=values.title,
+        coverage={topics[j]: float(values.coverage[j]) for j in np.flatnonzero(values.coverage).tolist()},
+        relevance=values.relevance.tolist(),
     )
 
 
-def catalog_of(items: Iterable[tuple[Id, ItemBody]], like: Catalog) -> Catalog:
-    """Items as a catalog that fits another one; whatever does not fit is an error that names the item."""
+def catalog_of(items: Iterable[tuple[Id, ItemBody]], shape: CatalogShape) -> Catalog:
+    """Items as a catalog of this shape; whatever does not fit is an error that names the item."""
     ids: list[Id] = []
     coverage, relevance, titles = [], [], []
-    column = {topic: j for j, topic in enumerate(like.topics)}
-    kind = int if whole_ids(like) else str
+    column = {topic: j for j, topic in enumerate(shape.topics)}
+    kind = int if shape.whole_ids else str
     for item, body in items:
-        if like.ids and not isinstance(item, kind):
+        if shape.whole_ids is not None and not isinstance(item, kind):
             raise CatalogError(f"id {item!r} is not a {kind.__name__}, as the other ids of this catalog are")
         unknown = next((topic for topic in body.coverage if topic not in column), None)
         if unknown is not None:
-            raise CatalogError(f"item {item!r} covers {unknown!r}; the topics are {', '.join(like.topics) or 'none'}")
-        if len(body.relevance) != like.n_features:
+            raise CatalogError(f"item {item!r} covers {unknown!r}; the topics are {', '.join(shape.topics) or 'none'}")
+        if len(body.relevance) != shape.n_features:
             raise CatalogError(
-                f"item {item!r} has {len(body.relevance)} relevance features; {like.n_features} are expected"
+                f"item {item!r} has {len(body.relevance)} relevance features; {shape.n_features} are expected"
             )
-        row = np.zeros(like.n_topics)
+        row = np.zeros(len(shape.topics))
         for topic, weight in body.coverage.items():
             row[column[topic]] = weight
         ids.append(item)
@@ -62,32 +58,29 @@ def catalog_of(items: Iterable[tuple[Id, ItemBody]], like: Catalog) -> Catalog:
         titles.append(str(item) if body.title is None else body.title)
     return fitting(
         Catalog(
-            np.array(coverage).reshape(len(ids), like.n_topics),
-            np.array(relevance, dtype=float).reshape(len(ids), like.n_features),
+            np.array(coverage).reshape(len(ids), len(shape.topics)),
+            np.array(relevance, dtype=float).reshape(len(ids), shape.n_features),
             ids=ids,
-            titles=None if like.titles is None else titles,
-            topics=like.topics,
+            titles=titles if shape.titled else None,
+            topics=shape.topics,
         ),
-        like,
+        shape,
     )
 
 
-def fitting(items: Catalog, like: Catalog) -> Catalog:
-    """The same items, if they can take their place in a catalog; raises if not."""
-    if items.topics != like.topics or items.n_features != like.n_features:
-        raise CatalogError(
-            f"items with topics {list(items.topics)} and {items.n_features} features do not fit a catalog "
-            f"with topics {list(like.topics)} and {like.n_features} features"
-        )
+def fitting(items: Catalog, shape: CatalogShape) -> Catalog:
+    """The same items, if they can take their place in a catalog of this shape; raises if not."""
+    check_fits(items, shape)
     _check_words(items)
     largest = float(np.abs(items.relevance).max(initial=0.0))
     if largest > LARGEST_GIVEN:
         raise CatalogError(f"a relevance feature is {largest:g}; scale features to about 1 (at most {LARGEST_GIVEN:g})")
-    if items.ids and like.ids and type(items.ids[0]) is not type(like.ids[0]):
-        raise CatalogError(f"id {items.ids[0]!r} is of another kind than the ids of this catalog ({like.ids[0]!r})")
-    if (items.titles is None) == (like.titles is None):
+    if items.ids and shape.whole_ids not in (None, isinstance(items.ids[0], int)):
+        kind = "whole numbers" if shape.whole_ids else "text"
+        raise CatalogError(f"id {items.ids[0]!r} is of another kind than the ids of this catalog, which are {kind}")
+    if (items.titles is not None) == shape.titled:
         return items
-    titles = None if like.titles is None else [str(item) for item in items.ids]
+    titles = [str(item) for item in items.ids] if shape.titled else None
     return Catalog(items.coverage, items.relevance, ids=items.ids, titles=titles, topics=items.topics)
 
 
@@ -101,12 +94,12 @@ def _check_words(items: Catalog) -> None:
             raise CatalogError(f"the title of item {item!r} has {len(title)} characters; at most {LONGEST_TITLE}")
 
 
-def patched(catalog: Catalog, item: Id, patch: ItemPatch) -> Catalog:
-    """One item of the catalog with the patch applied, as a catalog of its own."""
-    old = item_of(catalog, int(catalog.rows([item])[0]))
+def check_patch(catalog: CatalogState, item: Id, patch: ItemPatch) -> None:
+    """Raise if the item cannot be changed so."""
+    old = item_of(item, catalog.item(item), catalog.shape.topics)
     body = ItemBody(
         title=old.title if patch.title is None else patch.title,
         coverage={**old.coverage, **(patch.coverage or {})},
         relevance=old.relevance if patch.relevance is None else patch.relevance,
     )
-    return catalog_of([(item, body)], catalog)
+    catalog_of([(item, body)], catalog.shape)

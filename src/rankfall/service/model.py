@@ -1,12 +1,13 @@
-"""One model in memory: its settings, its history of decisions, and the states of the keys seen last."""
+"""One model in memory: the policy that ranks, and the states of the owners seen last."""
 
 from __future__ import annotations
 
-import json
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -15,50 +16,23 @@ import numpy as np
 from rankfall.array_container import pack, unpack
 from rankfall.catalog import Catalog
 from rankfall.errors import ConflictError, InvalidError
-from rankfall.model import Discount, Window
-from rankfall.policies import SERVED, Ranking, Served
-from rankfall.service.click_counts import Tally
+from rankfall.journal.catalogs import CatalogState
+from rankfall.journal.entries import FeedbackExpired, FeedbackGiven, decode
+from rankfall.journal.fold import ModelHistory, clicks_of
+from rankfall.policies import SERVED, Policy, Ranking
+from rankfall.policies.forgetting import Discount, Window
 from rankfall.stores import Checkpoint, Entry, Position, Store
 from rankfall.wire import ModelSettings, convert
 
+_log = logging.getLogger("rankfall.service")
 
-@dataclass
-class Held:
-    """The state of one key: what it has learned, up to which entry."""
-
-    policy: Served
-    position: Position
-    revision: int
-    catalog: int  # version of the catalog that the policy ranks
-    unsaved: int = 0
-    last: tuple[int, int, int, Ranking] | None = None  # updates, revision, k, and what they gave
-
-    def rank(self, k: int, rng: np.random.Generator) -> Ranking:
-        """The best of all items. The same until something is learned, so it is kept; unless the policy draws."""
-        if self.policy.randomised:
-            return self.policy.rank(k, rng=rng)
-        asked = (self.policy.n_updates, self.revision, k)
-        if self.last is None or self.last[:3] != asked:
-            self.last = (*asked, self.policy.rank(k))
-        return self.last[3]
-
-    def learn(self, entry: Entry) -> None:
-        """Take in one answer."""
-        if entry.learn and entry.features is not None:
-            self.policy.learn_kept(entry.features, clicks_of(entry))
-        self.position = entry.position
-        self.unsaved += 1
+PAGE = 1000
+"""Entries of one owner read at a time."""
+SAVE_AFTER = 8
+"""A state that leaves memory with fewer new entries than this is not saved: reading them again costs less."""
 
 
-@dataclass(frozen=True)
-class Turn:
-    """A point from which states start afresh: from nothing, or from what they were at ``source``."""
-
-    position: Position
-    source: Position | None = None
-
-
-def policy_of(settings: ModelSettings, catalog: Catalog) -> Served:
+def policy_of(settings: ModelSettings, catalog: Catalog) -> Policy:
     """A policy with these settings that has learned nothing; raises what is wrong with them, or with the catalog."""
     check_served(settings.policy)
     return SERVED[settings.policy].serve(
@@ -88,14 +62,9 @@ def _forgetting(settings: ModelSettings) -> Discount | Window | None:
     return Window(given.window)
 
 
-def with_changes(settings: ModelSettings, changes: Mapping[str, Any]) -> ModelSettings:
-    """The settings with these fields changed."""
-    return convert(ModelSettings, {**msgspec.to_builtins(settings), **changes})
-
-
 def changed(settings: ModelSettings, changes: Mapping[str, Any], catalog: Catalog) -> ModelSettings:
     """Other settings for the same states; raises what does not fit."""
-    new = with_changes(settings, changes)
+    new = convert(ModelSettings, {**msgspec.to_builtins(settings), **changes})
     check_served(new.policy)
     means = {name: one.learns(settings.feedback) for name, one in SERVED.items()}
     known = means.pop(settings.policy)
@@ -110,181 +79,270 @@ def changed(settings: ModelSettings, changes: Mapping[str, Any], catalog: Catalo
     return new
 
 
-def clicks_of(entry: Entry) -> list[int]:
-    """The 0-based positions clicked; empty for no click."""
-    clicked: list[int] = json.loads(entry.body)["clicked"] if entry.kind == "feedback" else []
-    return clicked
+@dataclass(frozen=True, eq=False)
+class Template:
+    """A policy that has learned nothing, over the items a model may show; every owner's policy is made from it."""
+
+    policy: Policy
+    catalog: Catalog
+    version: int
+    settings: ModelSettings
+
+
+class RankingCache:
+    """The last list of a policy that does not draw: the same until something is learned."""
+
+    def __init__(self) -> None:
+        self._last: tuple[int, int, Ranking] | None = None
+
+    def rank(self, policy: Policy, k: int) -> Ranking:
+        """The best of all items."""
+        updates, last = policy.n_updates, self._last
+        if last is None or last[0] != updates or last[1] != k:
+            last = self._last = (updates, k, policy.rank(k))
+        return last[2]
+
+
+@dataclass(eq=False)
+class OwnerState:
+    """The state of one owner: what it has learned, up to which entry, and the policy that ranks with it."""
+
+    policy: Policy
+    position: Position
+    template: Template
+    unsaved: int = 0
+    cache: RankingCache = field(default_factory=RankingCache)
+
+    def learn(self, entry: Entry, clicks: list[int]) -> None:
+        """Take in one entry on an event."""
+        if entry.learn and entry.features is not None:
+            self.policy.learn_record(entry.features, clicks)
+        self.position = entry.position
+        self.unsaved += 1
+
+    def view(self, template: Template) -> OwnerView:
+        """What to rank with, over the items of a template."""
+        if self.template is not template:
+            self.policy = template.policy.sharing(self.policy)
+            self.template, self.cache = template, RankingCache()
+        return OwnerView(self.policy, self.position.seq, template.version, self.cache)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnerView:
+    """An owner's policy as a request found it: one catalog throughout, whatever the writer does meanwhile."""
+
+    policy: Policy
+    version: int
+    catalog_version: int
+    cache: RankingCache
+
+    def rank(self, k: int, rng: np.random.Generator) -> Ranking:
+        """The best of all items."""
+        return self.policy.rank(k, rng=rng) if self.policy.randomised else self.cache.rank(self.policy, k)
 
 
 class Model:
-    """A model and the states it holds in memory, at most ``room`` of them, the least recently used leaving first."""
+    """A model and the states it holds in memory, at most ``room`` of them, the least recently used leaving first.
 
-    def __init__(
-        self,
-        name: str,
-        settings: ModelSettings,
-        catalog: Catalog,
-        version: int,
-        turns: Sequence[Turn],
-        created: float,
-        room: int,
-    ) -> None:
-        self.name = name
-        self.settings = settings
-        self.created = created
-        self.turns = list(turns)
-        self.tally = Tally()
-        self.rng = np.random.default_rng()  # for policies that draw; features are kept as shown, so nothing replays it
+    A change of the catalog or of the settings costs the writer nothing here: :meth:`refresh` lays the items out anew
+    when the next list is asked for, in a thread of whoever asks, once for all the changes until then.
+    """
+
+    def __init__(self, history: ModelHistory, catalog: CatalogState, room: int) -> None:
+        self.history = history
+        self.rng = np.random.default_rng()  # for all that is drawn; lists are kept as shown, so nothing replays it
+        self._catalog = catalog
         self._room = room
-        self._held: OrderedDict[str, Held] = OrderedDict()
+        self._owners: OrderedDict[str, OwnerState] = OrderedDict()
         self._lock = threading.Lock()
-        self._revision = 0
-        self._build(catalog, version)
+        self._refreshing = threading.Lock()
+        self._template: Template | None = None
 
-    def _build(self, catalog: Catalog, version: int) -> None:
-        blocked = set(self.settings.blocked)
-        shown = catalog.withdraw([item for item in catalog.ids if item in blocked]) if blocked else catalog
-        self._full, self._version = catalog, version
-        self._template = policy_of(self.settings, shown)
-        self._revision += 1
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.history.name
+
+    @property
+    def settings(self) -> ModelSettings:
+        """Its settings, as the journal has them so far."""
+        return self.history.settings
 
     @property
     def catalog(self) -> Catalog:
         """The items it may show."""
-        return self._template.catalog
+        return self.template.policy.catalog
 
-    def use(self, catalog: Catalog, version: int) -> None:
-        """Show these items from now on."""
-        with self._lock:
-            self._build(catalog, version)
+    def __len__(self) -> int:
+        return len(self._owners)
 
-    def change(self, settings: ModelSettings) -> None:
-        """Take new settings; what was learned stays."""
-        with self._lock:
-            before, self.settings = self.settings, settings
-            if any(getattr(before, name) != getattr(settings, name) for name in ("blocked", "policy")):
-                self._build(self._full, self._version)
-            elif settings.gamma != self._template.gamma:
-                self._template.gamma = settings.gamma
-                self._revision += 1
+    # Ranking
 
-    def key(self, user: str | None, segment: str | None) -> str | None:
-        """Which state serves this caller; None if the caller did not say what is needed to know."""
+    @property
+    def up_to_date(self) -> bool:
+        """Whether the newest catalog and settings are what it ranks with."""
+        template = self._template
+        return (
+            template is not None
+            and template.version == self._catalog.version
+            and template.settings is self.history.settings
+        )
+
+    @property
+    def template(self) -> Template:
+        """What policies are made from, over some catalog: not always the newest one, see :meth:`refresh`."""
+        return self._template or self.refresh()
+
+    def refresh(self) -> Template:
+        """Rank with the newest catalog and settings from now on; whoever else asks meanwhile waits for it."""
+        with self._refreshing:
+            if not self.up_to_date:
+                settings = self.history.settings
+                self._template = self._made(self._template, settings)
+            assert self._template is not None
+            return self._template
+
+    def _made(self, old: Template | None, settings: ModelSettings) -> Template:
+        catalog, version = self._catalog.current_version()
+        if old is not None and old.catalog is catalog and _ranks_alike(old.settings, settings):
+            same = old.settings.gamma == settings.gamma
+            policy = old.policy if same else old.policy.with_settings(gamma=settings.gamma)
+            return Template(policy, catalog, version, settings)
+        blocked = [item for item in settings.blocked if item in catalog]
+        shown = catalog.withdraw(blocked) if blocked else catalog
+        policy = policy_of(settings, shown)
+        if len(shown):  # lays out what all owners share here, and not when the first of them is served
+            with suppress(Exception):  # whoever is served meets the error again, and gets the baseline
+                policy.rank(min(settings.k, len(shown)), rng=np.random.default_rng(0))
+        return Template(policy, catalog, version, settings)
+
+    def owner(self, user: str | None, segment: str | None) -> str | None:
+        """Whose state serves this caller; None if the caller did not say what is needed to know."""
         return {"global": "", "segment": segment, "user": user}[self.settings.scope]
 
-    def held(self, key: str) -> Held | None:
-        """The state of a key, if it is in memory, over the present catalog and with the present gamma."""
+    def view(self, owner: str) -> OwnerView | None:
+        """What to rank with for this owner, if its state is in memory."""
+        template = self.template
         with self._lock:
-            held = self._held.get(key)
-            if held is None:
+            state = self._owners.get(owner)
+            if state is None:
                 return None
-            self._held.move_to_end(key)
-            if held.revision != self._revision:
-                held.policy = self._template.with_model(held.policy.model)
-                held.revision, held.catalog = self._revision, self._version
-            return held
+            self._owners.move_to_end(owner)
+            return state.view(template)
 
-    def learn(self, entry: Entry) -> None:
-        """Take in an answer from the journal."""
-        self.tally.add(entry, clicked=bool(clicks_of(entry)))
-        held = self._held.get(entry.owner)
-        if held is not None and entry.position > held.position:
-            held.learn(entry)
-
-    def turn(self, turn: Turn) -> None:
-        """Start afresh from here."""
-        with self._lock:
-            self.turns.append(turn)
-            self._held.clear()
-
-    def drop(self, matches: Callable[[str], bool]) -> None:
-        """Let go of the keys that match."""
-        with self._lock:
-            for key in [key for key in self._held if matches(key)]:
-                del self._held[key]
-
-    def load(self, store: Store, keys: Sequence[str], upto: Position) -> tuple[dict[str, Held], list[Checkpoint]]:
-        """Bring the states of these keys into memory; they, and what to save of those that had to leave."""
-        missing = [key for key in dict.fromkeys(keys) if key not in self._held]
-        states = self.states(store, missing, upto)
-        with self._lock:
-            self._held.update(zip(missing, states, strict=True))
-            wanted = {key: self._held[key] for key in keys}
-            leaving = [self._held.popitem(last=False) for _ in range(len(self._held) - self._room)]
-        return wanted, [self._checkpoint(key, held) for key, held in leaving if held.unsaved >= SAVE_AFTER]
-
-    def unsaved(self, least: int) -> list[Checkpoint]:
-        """States that learned from at least so many answers since they were saved."""
-        with self._lock:
-            held = [(key, held) for key, held in self._held.items() if held.unsaved >= least]
-        return [self._checkpoint(key, one) for key, one in held]
-
-    def _checkpoint(self, key: str, held: Held) -> Checkpoint:
-        model = held.policy.model
-        with model.lock:
-            state = pack({}, model.arrays())
-        held.unsaved = 0
-        return Checkpoint(self.name, key, held.position, state)
+    def position_of(self, owner: str) -> Position | None:
+        """Up to which entry the state of an owner has learned, if it is in memory."""
+        state = self._owners.get(owner)
+        return None if state is None else state.position
 
     def warm_up(self) -> None:
         """Rank and learn once, on a copy that nobody sees: the first time takes a second, or compiles for a minute."""
         if len(self.catalog):
-            policy = self._template.with_model(self._template.fresh())
+            policy = self.template.policy.fresh()
             k = min(self.settings.k, len(self.catalog))
             policy.rank(k, exclude=[])
             policy.rank(k, fixed={0: 0})
             policy.update(policy.rank(k), 0)
 
-    def __len__(self) -> int:
-        return len(self._held)
+    # What the fold changes
 
-    def states(self, store: Store, keys: Sequence[str], upto: Position) -> list[Held]:
-        """The states of these keys as they were after the entry at ``upto``: from the journal, by short cuts."""
-        if not keys:
+    def learn(self, entry: Entry, record: FeedbackGiven | FeedbackExpired) -> None:
+        """Take in an entry on an event."""
+        state = self._owners.get(entry.owner)
+        if state is not None and entry.position > state.position:
+            state.learn(entry, clicks_of(record))
+
+    def drop_all(self) -> None:
+        """Let go of all states, as after a reset: they are read again from where they now begin."""
+        with self._lock:
+            self._owners.clear()
+
+    def drop(self, matches: Callable[[str], bool]) -> None:
+        """Let go of the states of the owners that match."""
+        with self._lock:
+            for owner in [owner for owner in self._owners if matches(owner)]:
+                del self._owners[owner]
+
+    # From the store to memory, and back
+
+    def load(
+        self, store: Store, owners: Sequence[str], upto: Position
+    ) -> tuple[dict[str, OwnerView], list[Checkpoint]]:
+        """Bring the states of these owners into memory; views of them, and what to save of those that had to leave."""
+        missing = [owner for owner in dict.fromkeys(owners) if owner not in self._owners]
+        states = self.states(store, missing, upto)
+        template = self.template
+        with self._lock:
+            self._owners.update(zip(missing, states, strict=True))
+            views = {owner: self._owners[owner].view(template) for owner in owners}
+            leaving = [self._owners.popitem(last=False) for _ in range(len(self._owners) - self._room)]
+        return views, [self._checkpoint(owner, state) for owner, state in leaving if state.unsaved >= SAVE_AFTER]
+
+    def unsaved(self) -> list[Checkpoint]:
+        """Checkpoints of the states that have learned since they were saved."""
+        with self._lock:
+            states = [(owner, state) for owner, state in self._owners.items() if state.unsaved]
+        return [self._checkpoint(owner, state) for owner, state in states]
+
+    def _checkpoint(self, owner: str, state: OwnerState) -> Checkpoint:
+        saved = pack({"version": 1}, state.policy.state())
+        state.unsaved = 0
+        return Checkpoint(self.name, owner, state.position, saved)
+
+    def states(self, store: Store, owners: Sequence[str], upto: Position) -> list[OwnerState]:
+        """The states of these owners as they were after the entry at ``upto``: from checkpoints and the journal."""
+        if not owners:
             return []
-        turn = [turn for turn in self.turns if turn.position <= upto][-1]
-        kept = store.checkpoints(self.name, keys, turn.position, upto)
-        without = [key for key, checkpoint in zip(keys, kept, strict=True) if checkpoint is None]
-        before: dict[str, Any] = {}
-        if turn.source is not None:
-            earlier = self.states(store, without, turn.source)
-            before = {key: held.policy.model for key, held in zip(without, earlier, strict=True)}
+        template, epoch = self.template, self.history.epoch_at(upto)
+        kept = store.checkpoints(self.name, owners, epoch.position, upto)
+        restored = {
+            owner: policy
+            for owner, checkpoint in zip(owners, kept, strict=True)
+            if checkpoint is not None and (policy := _restored(template, checkpoint)) is not None
+        }
+        before: dict[str, Policy] = {}
+        if epoch.source is not None:
+            without = [owner for owner in owners if owner not in restored]
+            earlier = self.states(store, without, epoch.source)
+            before = {owner: state.policy for owner, state in zip(without, earlier, strict=True)}
         states = []
-        for key, checkpoint in zip(keys, kept, strict=True):
-            if checkpoint is not None:
-                model, position = self._template.restored(unpack(checkpoint.state)[1]), checkpoint.position
+        for owner, checkpoint in zip(owners, kept, strict=True):
+            if owner in restored:
+                assert checkpoint is not None
+                states.append(OwnerState(restored[owner], checkpoint.position, template))
             else:
-                model, position = before.get(key) or self._template.fresh(), turn.position
-            states.append(Held(self._template.with_model(model), position, self._revision, self._version))
-        behind = list(zip(keys, states, strict=True))
-        while behind:
-            after = [held.position for _, held in behind]
-            pages = store.feedback(self.name, [key for key, _ in behind], after, upto, PAGE)
-            for (_, held), page in zip(behind, pages, strict=True):
-                for entry in page:
-                    held.learn(entry)
-            behind = [one for one, page in zip(behind, pages, strict=True) if len(page) == PAGE]
+                states.append(OwnerState(before.get(owner) or template.policy.fresh(), epoch.position, template))
+        self._catch_up(store, owners, states, upto)
         return states
 
-    def plain(self) -> dict[str, Any]:
-        """All but the states, as JSON."""
-        return {
-            "settings": msgspec.to_builtins(self.settings),
-            "created": self.created,
-            "turns": [[turn.position, turn.source] for turn in self.turns],
-            "tally": self.tally.plain(),
-        }
-
-    @classmethod
-    def from_plain(cls, name: str, plain: dict[str, Any], catalog: Catalog, version: int, room: int) -> Model:
-        """The model that gave :meth:`plain`."""
-        turns = [Turn(Position(*at), None if source is None else Position(*source)) for at, source in plain["turns"]]
-        model = cls(name, convert(ModelSettings, plain["settings"]), catalog, version, turns, plain["created"], room)
-        model.tally = Tally(**plain["tally"])
-        return model
+    def _catch_up(self, store: Store, owners: Sequence[str], states: Sequence[OwnerState], upto: Position) -> None:
+        """Have states learn what the journal has after them, up to and with ``upto``."""
+        behind = list(zip(owners, states, strict=True))
+        while behind:
+            after = [state.position for _, state in behind]
+            pages = store.feedback(self.name, [owner for owner, _ in behind], after, upto, PAGE)
+            for (_, state), page in zip(behind, pages, strict=True):
+                for entry in page:
+                    record = decode(entry.kind, entry.version, entry.body)
+                    assert isinstance(record, FeedbackGiven | FeedbackExpired)
+                    state.learn(entry, clicks_of(record))
+            behind = [one for one, page in zip(behind, pages, strict=True) if len(page) == PAGE]
 
 
-PAGE = 1000
-"""Answers of one key read at a time."""
-SAVE_AFTER = 8
-"""A state that leaves memory with fewer new answers than this is not saved: reading them again costs less."""
+def _restored(template: Template, checkpoint: Checkpoint) -> Policy | None:
+    """The policy with a state that was saved; None if it cannot be read: then the journal is read instead."""
+    try:
+        header, arrays = unpack(checkpoint.state)
+        if header.get("version", 1) != 1:
+            raise ValueError(f"it has version {header['version']}; this one reads version 1")
+        return template.policy.with_state(arrays)
+    except (ValueError, KeyError, TypeError) as problem:
+        extra = {"model": checkpoint.model, "reason": str(problem)}
+        _log.warning("a checkpoint cannot be read; the journal is read instead", extra=extra)
+        return None
+
+
+def _ranks_alike(one: ModelSettings, other: ModelSettings) -> bool:
+    """Whether these settings make the same policy over the same items, but for gamma."""
+    return (one.policy, one.blocked) == (other.policy, other.blocked)

@@ -7,57 +7,62 @@ from typing import Any
 
 from rankfall.catalog import Catalog
 from rankfall.errors import RankfallError
-from rankfall.journal.catalogs import encode_catalog
-from rankfall.journal.entries import CatalogChanged, encode
+from rankfall.journal.catalogs import shape_of
+from rankfall.service.commands import CreateModel, SeedCatalog
 from rankfall.service.engine import Engine
 from rankfall.service.items import fitting
-from rankfall.service.model import policy_of
-from rankfall.stores import Transaction, open_store, without_secrets
+from rankfall.service.model import Model, policy_of
+from rankfall.stores import open_store, without_secrets
 from rankfall.wire import ModelSettings, convert
 
 FIRST = "default"
 
 
 def prepare(place: str, read: Callable[[], Catalog] | None, settings: Mapping[str, Any]) -> list[str]:
-    """Make the store ready to serve; what there is to say about it. ``read`` gives the catalog, if one was named."""
+    """Make the store ready to serve; lines that say what it holds. ``read`` gives the catalog, if one was named."""
     engine = Engine(open_store(place))
     try:
-        said = []
-        catalog, first = engine.catalog, None
-        if catalog is None:
-            if read is None:
-                raise RankfallError(
-                    f"the store {without_secrets(place)} has no catalog yet; give --catalog FILE the first time"
-                )
-            given = read()
-            catalog = fitting(given, given)
-        elif read is not None:
-            said.append(f"The catalog is the one in the store ({len(catalog):,} items); --catalog was not read.")
-        if not engine.models:
-            first = convert(ModelSettings, dict(settings))
-            policy_of(first, catalog)  # raises what does not fit, before anything is written
-        if engine.catalog is None:
-            engine.do_now(_seed(engine, catalog))
-        if first is not None:
-            assert engine.catalog is not None
-            policy_of(first, engine.catalog)  # which may be that of a server that was faster
-            engine.do_now(engine.create(FIRST, first))
-        for model in engine.models.values():
+        stopped, lines = engine.state.stopped, []
+        if stopped is None:
+            lines += _fill(engine, place, read, settings)
+        elif engine.state.models:
+            lines.append(f"Learning has stopped: {stopped.reason}. Lists are ranked with what was learned before it.")
+        else:
+            raise RankfallError(f"the store {without_secrets(place)} cannot be served: {stopped.reason}")
+        for model in engine.state.models.values():
             model.warm_up()
-            items, scope = len(model.catalog), model.settings.scope
-            each = "" if scope == "global" else f", one for each {scope}"
-            said.append(
-                f"Model {model.name!r}: {model.settings.policy}{each}, {items:,} items, mode {model.settings.mode}."
-            )
-        return said
+            lines.append(_line(model))
+        return lines
     finally:
         engine.close()
 
 
-def _seed(engine: Engine, catalog: Catalog) -> Callable[[Transaction], None]:
-    def write(tx: Transaction) -> None:
-        tx.exclusive()
-        if tx.first("catalog", "") is None:
-            tx.append(encode(CatalogChanged(replace=True, items=encode_catalog(catalog))), "", engine.clock())
+def _fill(engine: Engine, place: str, read: Callable[[], Catalog] | None, settings: Mapping[str, Any]) -> list[str]:
+    """Store a catalog and a first model where there are none."""
+    state, lines = engine.state, []
+    catalog, first = state.catalog, None
+    if catalog is None:
+        if read is None:
+            raise RankfallError(
+                f"the store {without_secrets(place)} has no catalog yet; give --catalog FILE the first time"
+            )
+        given = read()
+        catalog = fitting(given, shape_of(given))
+    elif read is not None:
+        lines.append(f"The catalog is the one in the store ({len(catalog):,} items); --catalog was not read.")
+    if not state.models:
+        first = convert(ModelSettings, dict(settings))
+        policy_of(first, catalog)  # raises what does not fit, before anything is written
+    if state.catalog is None:
+        engine.write(SeedCatalog(catalog))
+    if first is not None:
+        assert state.catalog is not None
+        policy_of(first, state.catalog)  # which may be that of a server that was faster
+        engine.write(CreateModel(FIRST, first))
+    return lines
 
-    return write
+
+def _line(model: Model) -> str:
+    each = "" if model.settings.scope == "global" else f", one for each {model.settings.scope}"
+    settings = model.settings
+    return f"Model {model.name!r}: {settings.policy}{each}, {len(model.catalog):,} items, mode {settings.mode}."

@@ -1,8 +1,9 @@
-"""The one thread that writes: requests that wait at the same time share one durable transaction.
+"""The one thread of a server that writes: commands that wait at the same time share one durable transaction.
 
-After each transaction it reads the journal on from where it was and folds what is new, its own entries and those of
-other servers alike, in the one order that holds for all. So the state in memory is always that of a prefix of the
-journal, and an answer that says "accepted" is durable, and in the state.
+After each transaction it folds what is new in the journal, its own entries and those of other servers alike, in the one
+order that holds for all. So the state in memory is always that of a prefix of the journal. A result is given when its
+transaction is durable, and, unless the store is away or learning has stopped, when it is in the state too. Once a
+transaction is durable its commands have succeeded, whatever happens then.
 """
 
 from __future__ import annotations
@@ -12,58 +13,70 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
-from rankfall.errors import StoreError
+from rankfall.errors import ConflictError, RankfallError, StoreError, UnavailableError
+from rankfall.service.commands import Command, Decision, GiveFeedback, LoadOwner, StoreEvent
+from rankfall.service.feedback import store_feedback
+from rankfall.service.state import ServerState
+from rankfall.stores import Event, Store, Transaction
 
-T = TypeVar("T")
+C = TypeVar("C", bound=Command[Any])
+R = TypeVar("R")
 _log = logging.getLogger("rankfall.service")
 
 LARGEST_BATCH = 500
 POLL = 0.05
 """Seconds between looks at the journal when there is nothing to write."""
 PATIENCE = 5.0
-"""Seconds a write waits for a store that is away before it is given up, unless the caller says otherwise."""
+"""Seconds a command waits for a store that is away before it is given up, unless the caller says otherwise."""
 
 
-@dataclass(eq=False)
-class Job(Generic[T]):
-    """Something to be done by the keeper, and whoever waits for it."""
+@dataclass(frozen=True)
+class Failed:
+    """A command that could not be carried out."""
 
-    what: Any
-    future: Future[T] | asyncio.Future[T]
+    error: Exception
+
+
+Outcome: TypeAlias = Any | Failed
+"""The result of a command, or why there is none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Job(Generic[C]):
+    """A command, who waits for it, and until when (by the monotonic clock)."""
+
+    command: C
+    future: Future[Any] | asyncio.Future[Any]
     until: float
-    result: Any = None
-    error: BaseException | None = None
-    told: bool = False
-
-    def deliver(self) -> None:
-        """Tell whoever waits."""
-        if self.future.done():
-            return
-        if self.error is not None:
-            self.future.set_exception(self.error)
-        else:
-            self.future.set_result(self.result)
 
 
-class Keeper:
-    """Runs ``work`` on batches of jobs, and ``idle`` when there are none, in a thread of its own.
+class Writer:
+    """Carries out commands, in a thread of its own.
 
-    ``work`` fills in ``result`` or ``error`` of each job; if it raises StoreError nothing happened, and the batch is
-    tried again until the patience of its jobs is at an end.
+    Parameters
+    ----------
+    between : called between batches, with nothing else under way.
+    on_store_error : called when the store could not be read or written.
     """
 
     def __init__(
-        self, work: Callable[[list[Job[Any]]], None], idle: Callable[[], None], failed: Callable[[], None]
+        self,
+        store: Store,
+        state: ServerState,
+        clock: Callable[[], float],
+        between: Callable[[], None],
+        on_store_error: Callable[[], None],
     ) -> None:
-        self._work, self._idle, self._failed = work, idle, failed
+        self._store, self._state, self._clock = store, state, clock
+        self._between, self._on_store_error = between, on_store_error
         self._jobs: queue.SimpleQueue[Job[Any] | None] = queue.SimpleQueue()
         self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="keeper", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
 
     @property
@@ -71,39 +84,43 @@ class Keeper:
         """Whether it still works."""
         return self._thread.is_alive()
 
-    def ask(self, what: Any, patience: float = PATIENCE) -> Future[Any]:
-        """Have something done; for callers in a thread."""
-        future: Future[Any] = Future()
-        self._jobs.put(Job(what, future, time.monotonic() + patience))
+    def submit(self, command: Command[R], patience: float = PATIENCE) -> asyncio.Future[R]:
+        """Have a command carried out; for callers in an event loop."""
+        future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+        self._jobs.put(Job(command, future, time.monotonic() + patience))
         return future
 
-    def ask_async(self, what: Any, patience: float = PATIENCE) -> asyncio.Future[Any]:
-        """Have something done; for callers in an event loop."""
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._jobs.put(Job(what, future, time.monotonic() + patience))
+    def submit_from_thread(self, command: Command[R], patience: float = PATIENCE) -> Future[R]:
+        """Have a command carried out; for callers in a thread."""
+        future: Future[R] = Future()
+        self._jobs.put(Job(command, future, time.monotonic() + patience))
         return future
+
+    def wake(self) -> None:
+        """Look at the journal now."""
+        self._jobs.put(None)
 
     def close(self) -> None:
         """Finish what is waiting, then stop."""
         self._ending.set()
-        self._jobs.put(None)
+        self.wake()
         self._thread.join()
 
     def _run(self) -> None:
         while True:
             batch = self._next()
             if batch:
-                self._attempt(batch)
+                self._carry_out(batch)
             elif self._ending.is_set():
                 return
             try:
-                self._idle()
+                self._between()
             except StoreError as problem:
-                self._failed()
-                _log.warning("store is away", extra={"reason": str(problem)})
+                self._on_store_error()
+                _log.warning("the store cannot be reached", extra={"reason": str(problem)})
                 time.sleep(POLL)
             except Exception:
-                _log.exception("the keeper stumbled")
+                _log.exception("an error between two batches; the writer goes on")
                 time.sleep(POLL)
 
     def _next(self) -> list[Job[Any]]:
@@ -120,52 +137,119 @@ class Keeper:
             pass
         return batch
 
-    def _attempt(self, batch: list[Job[Any]]) -> None:
-        while batch:
+    def _carry_out(self, batch: list[Job[Any]]) -> None:
+        """Carry out a batch, one kind after the other: what one kind has written is not repeated for the next."""
+        self._attempt(_of(batch, LoadOwner), self._load)
+        events, feedback = _of(batch, StoreEvent), _of(batch, GiveFeedback)
+        self._attempt([*events, *feedback], self._store_facts)
+        self._attempt(_of(batch, Decision), self._decide)  # apart: those who append must not wait for those who forget
+
+    def _attempt(self, jobs: Sequence[Job[C]], carry_out: Callable[[Sequence[Job[C]]], None]) -> None:
+        """Try until it is done, or nobody waits any more. ``carry_out`` raises only if nothing was written."""
+        while jobs:
             try:
-                self._work(batch)
-                self.deliver(batch)
+                carry_out(jobs)
                 return
             except StoreError as problem:
-                self._failed()
-                _log.warning("store cannot be written", extra={"reason": str(problem)})
-                batch = self._give_up(batch, problem, self._hopeless)
+                self._on_store_error()
+                _log.warning("the store cannot be written", extra={"reason": str(problem)})
+                lost = [job for job in jobs if self._ending.is_set() or job.until < time.monotonic()]
+                resolve(lost, [Failed(problem)] * len(lost))
+                jobs = [job for job in jobs if job not in lost]
                 time.sleep(POLL)
             except Exception as problem:  # a mistake of ours: say so to each, and go on
-                _log.exception("the keeper stumbled")
-                batch = self._give_up(batch, StoreError(f"the write failed: {problem}"), lambda _: True)
+                _log.exception("a batch of commands failed; nothing of it was written")
+                resolve(jobs, [Failed(StoreError(f"the write failed: {problem}"))] * len(jobs))
+                return
 
-    def _hopeless(self, job: Job[Any]) -> bool:
-        return self._ending.is_set() or job.until < time.monotonic()
+    def _load(self, jobs: Sequence[Job[LoadOwner]]) -> None:
+        owners: dict[str, list[str]] = {}
+        for job in jobs:
+            owners.setdefault(job.command.model, []).append(job.command.owner)
+        views = {model: self._state.load(model, wanted) for model, wanted in owners.items()}
+        resolve(jobs, [views[job.command.model][job.command.owner] for job in jobs])
 
-    def _give_up(
-        self, batch: list[Job[Any]], reason: StoreError, hopeless: Callable[[Job[Any]], bool]
-    ) -> list[Job[Any]]:
-        """Tell those for whom there is no hope; the others."""
-        given_up = [job for job in batch if hopeless(job)]
-        for job in given_up:
-            job.error = reason
-        self.deliver(given_up)
-        return [job for job in batch if job not in given_up]
+    def _store_facts(self, jobs: Sequence[Job[Any]]) -> None:
+        """Store lists and feedback. Lists are given at once; feedback when it is in the state too."""
+        events, feedback = _of(jobs, StoreEvent), _of(jobs, GiveFeedback)
+        with self._store.transaction() as tx:
+            stored = store_events(tx, [job.command.event for job in events])
+            accepted = store_feedback(tx, [job.command for job in feedback], self._clock())
+        resolve(events, stored)
+        self._catch_up()
+        resolve(feedback, accepted)
 
-    def deliver(self, batch: list[Job[Any]]) -> None:
-        """Tell those who wait; who was told before is not told again."""
-        loops: dict[asyncio.AbstractEventLoop, list[Job[Any]]] = {}
-        for job in batch:
-            if job.told:
-                continue
-            job.told = True
-            if isinstance(job.future, Future):
-                job.deliver()
-            else:
-                loops.setdefault(job.future.get_loop(), []).append(job)
-        for loop, jobs in loops.items():
-            try:
-                loop.call_soon_threadsafe(_deliver_all, jobs)
-            except RuntimeError:  # the loop is closed: nobody waits
-                _log.debug("nobody waits for an answer any more")
+    def _decide(self, jobs: Sequence[Job[Decision[Any]]]) -> None:
+        now = self._clock()
+        with self._store.transaction() as tx:
+            outcomes = [self._decided(tx, job.command, now) for job in jobs]
+        self._catch_up()
+        resolve(jobs, outcomes)
+
+    def _decided(self, tx: Transaction, command: Decision[Any], now: float) -> Outcome:
+        stopped = self._state.stopped
+        if stopped is not None and not command.while_stopped:
+            return Failed(UnavailableError(f"this server cannot decide: {stopped.reason}; upgrade it", status=503))
+        try:
+            with tx.attempt():
+                return command.write(tx, self._state, now)
+        except StoreError:
+            raise
+        except RankfallError as problem:
+            return Failed(problem)
+
+    def _catch_up(self) -> None:
+        """Fold what was written. If the store cannot be read now, it is folded as soon as the store is back."""
+        try:
+            self._state.catch_up()
+        except StoreError as problem:
+            self._on_store_error()
+            _log.warning("the store cannot be read", extra={"reason": str(problem)})
 
 
-def _deliver_all(jobs: list[Job[Any]]) -> None:
-    for job in jobs:
-        job.deliver()
+def store_events(tx: Transaction, events: Sequence[Event]) -> list[Outcome]:
+    """Store lists; for each the one stored, which for a retry is that of the first time."""
+    order = sorted(range(len(events)), key=lambda n: (events[n].model, events[n].request_id or ""))
+    outcomes: list[Outcome] = list(events)
+    for n, stored in zip(order, tx.add_events([events[n] for n in order]), strict=True):
+        event = events[n]
+        if not stored:
+            earlier = tx.event_of_request(event.model, event.request_id) if event.request_id else event
+            outcomes[n] = earlier
+            if earlier is None or earlier.digest != event.digest:
+                outcomes[n] = Failed(ConflictError(f"request_id {event.request_id!r} was used for another request"))
+    return outcomes
+
+
+def _of(jobs: Sequence[Job[Any]], kind: type[C]) -> list[Job[C]]:
+    """The jobs whose command is of a kind."""
+    return [job for job in jobs if isinstance(job.command, kind)]
+
+
+def resolve(jobs: Sequence[Job[Any]], outcomes: Sequence[Outcome]) -> None:
+    """Give each caller the outcome; each job once."""
+    loops: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Outcome]]] = {}
+    for job, outcome in zip(jobs, outcomes, strict=True):
+        if isinstance(job.future, Future):
+            _settle(job.future, outcome)
+        else:
+            loops.setdefault(job.future.get_loop(), []).append((job.future, outcome))
+    for loop, waiting in loops.items():
+        try:
+            loop.call_soon_threadsafe(_settle_all, waiting)
+        except RuntimeError:  # the loop is closed: nobody waits
+            _log.debug("nobody waits for a result any more")
+
+
+def _settle_all(waiting: Sequence[tuple[asyncio.Future[Any], Outcome]]) -> None:
+    for future, outcome in waiting:
+        _settle(future, outcome)
+
+
+def _settle(future: Future[Any] | asyncio.Future[Any], outcome: Outcome) -> None:
+    if future.done():  # the caller has gone
+        return
+    if isinstance(outcome, Failed):
+        future.set_exception(outcome.error)
+    else:
+        future.set_result(outcome)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, TypeAlias, get_args
 
 from msgspec import Meta
 
@@ -60,7 +60,7 @@ class FeedbackProblem(Response, frozen=True):
 
     index: int
     event_id: str | None
-    result: Result
+    result: Annotated[str, Meta(extra_json_schema={"enum": list(get_args(Result))})]
     reason: str
 
 

@@ -15,7 +15,7 @@ from rankfall.data import generate
 from rankfall.data.preparation import Prepared
 from rankfall.experiments.bench.plain_numpy import Yardstick
 from rankfall.experiments.simulation import simulate, simulate_many, streams
-from rankfall.policies import LINEAR
+from rankfall.policies import POLICIES, LinearPolicy
 from rankfall.users import CascadeUser
 
 
@@ -75,6 +75,13 @@ def give_numpy_its_best() -> None:
         pass
 
 
+def linear_policy(name: str, catalog: Catalog) -> LinearPolicy:
+    """The linear policy of this name, before it has learned anything."""
+    policy = POLICIES[name](catalog)
+    assert isinstance(policy, LinearPolicy)
+    return policy
+
+
 @dataclass(frozen=True)
 class Speed:
     """One policy against its plain NumPy form: microseconds a step, and items whose score was computed a step."""
@@ -93,9 +100,9 @@ class Speed:
 def speed(world: World, name: str, steps: int, k: int, users: int, numpy_steps: int, tradeoff: float = 0.5) -> Speed:
     """Both forms on the same users, one after the other. NumPy's step costs the same at any time, so fewer will do."""
     numpy_seconds, our_seconds, scored = 0.0, 0.0, 0
-    simulate(LINEAR[name](world.catalog), world.user(0), 2, k)  # compile
+    simulate(linear_policy(name, world.catalog), world.user(0), 2, k)  # compile
     for index in range(users):
-        user, policy = world.user(index * 37, tradeoff), LINEAR[name](world.catalog)
+        user, policy = world.user(index * 37, tradeoff), linear_policy(name, world.catalog)
         yardstick = Yardstick(policy, user, k)
         coins = streams(index)[0].random((numpy_steps + 20, k))
         for row in coins[:20]:
@@ -115,7 +122,7 @@ def speed(world: World, name: str, steps: int, k: int, users: int, numpy_steps: 
 def side_by_side(world: World, name: str, steps: int, k: int, workers: int) -> float:
     """How many times faster ``workers`` threads are than one, on the same runs."""
     users = [world.user(index * 37) for index in range(6 * workers)]  # enough for the last ones not to wait long
-    policy = LINEAR[name](world.catalog)
+    policy = linear_policy(name, world.catalog)
     seconds = []
     for n in (1, workers):
         began = time.perf_counter()
@@ -155,7 +162,7 @@ def growth(world: World, names: Sequence[str], steps: int, largest: int) -> Iter
 
 
 def _grown(world: World, name: str, varied: str, value: int, steps: int, k: int) -> Growth:
-    policy = LINEAR[name](world.catalog)
+    policy = linear_policy(name, world.catalog)
     policy.compiled(k)
     user = world.user(0)
     began = time.perf_counter()
@@ -176,7 +183,7 @@ class Serving:
 def serving(world: World, items: int, warm: int, calls: int = 200, k: int = 10) -> Serving:
     """``rank`` of a CascadeHybrid that has seen ``warm`` lists, as a service would call it; medians and the slowest."""
     here = world.enlarged(items)
-    policy, user = LINEAR["CascadeHybrid"](here.catalog), here.user(0)
+    policy, user = linear_policy("CascadeHybrid", here.catalog), here.user(0)
     simulate(policy, user, warm, k, seed=0)
     again, after = np.empty(calls), np.empty(calls)
     for call, coins in enumerate(streams(1)[0].random((calls, k))):

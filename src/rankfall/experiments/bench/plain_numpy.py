@@ -17,9 +17,9 @@ class Yardstick:
     """A linear policy and a simulated user in plain NumPy."""
 
     def __init__(self, policy: LinearPolicy, user: CascadeUser, k: int) -> None:
-        catalog, recipe = policy.catalog, policy.recipe
+        catalog = policy.catalog
         blocks = {"coverage": catalog.coverage, "relevance": catalog.relevance}
-        used = [(block, getattr(recipe, name)) for name, block in blocks.items() if getattr(recipe, name) != "absent"]
+        used = [(block, getattr(policy, name)) for name, block in blocks.items() if getattr(policy, name) != "absent"]
         self.base = np.ascontiguousarray(np.hstack([block for block, _ in used]))
         # The columns that diminish come first or are all of them (coverage, then relevance).
         self.n_diminishing = sum(block.shape[1] for block, kind in used if kind == "diminishing")

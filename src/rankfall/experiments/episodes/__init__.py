@@ -13,17 +13,16 @@ import numpy as np
 from rankfall.experiments.episodes.general import any_policy_with_any_user, any_policy_with_user
 from rankfall.experiments.episodes.linear import linear_policy_with_cascade_user
 from rankfall.experiments.episodes.play import Episode, Play
-from rankfall.policies.ranking import Policy
+from rankfall.policies.policy import PolicyLike
 from rankfall.users import Environment
 
-EPISODES: tuple[Episode, ...] = (
-    linear_policy_with_cascade_user,
-    any_policy_with_user,
-    any_policy_with_any_user,
-)
+COMPILED: tuple[Episode, ...] = (linear_policy_with_cascade_user,)
+"""Those that run without the interpreter, so that threads run side by side."""
+
+EPISODES: tuple[Episode, ...] = (*COMPILED, any_policy_with_user, any_policy_with_any_user)
 
 
-def episode_for(policy: Policy, user: Environment, k: int, best: float, rng: np.random.Generator) -> Play:
+def episode_for(policy: PolicyLike, user: Environment, k: int, best: float, rng: np.random.Generator) -> Play:
     """The fastest way there is to play this policy and this user.
 
     Parameters
@@ -34,3 +33,9 @@ def episode_for(policy: Policy, user: Environment, k: int, best: float, rng: np.
     """
     plays = (episode(policy, user, k, best, rng) for episode in EPISODES)
     return next(play for play in plays if play is not None)
+
+
+def is_compiled(policy: PolicyLike, user: Environment, k: int) -> bool:
+    """Whether this policy and this user run as one compiled loop."""
+    rng = np.random.default_rng(0)
+    return any(episode(policy, user, k, 0.0, rng) is not None for episode in COMPILED)

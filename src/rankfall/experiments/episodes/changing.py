@@ -8,7 +8,7 @@ import numpy as np
 
 from rankfall.arrays import FloatArray
 from rankfall.experiments.episodes import episode_for
-from rankfall.policies.ranking import Policy
+from rankfall.policies.policy import PolicyLike
 from rankfall.users import Environment
 
 
@@ -20,7 +20,7 @@ class ChangingUser:
     earnable : what the best list of each step would have earned, summed over the steps so far.
     """
 
-    def __init__(self, policy: Policy, at: Callable[[int], Environment], k: int, rng: np.random.Generator) -> None:
+    def __init__(self, policy: PolicyLike, at: Callable[[int], Environment], k: int, rng: np.random.Generator) -> None:
         self._policy, self._at, self._k, self._rng = policy, at, k, rng
         self._step = 0
         self._now: Environment | None = None

@@ -6,13 +6,13 @@ import numpy as np
 
 from rankfall.arrays import FloatArray, IntArray
 from rankfall.experiments.episodes.play import USER_METHODS, Play, unchanged
-from rankfall.policies.ranking import Policy
+from rankfall.policies.policy import PolicyLike
 from rankfall.users import Environment, User
 from rankfall.users.user import ListView
 
 
 def any_policy_with_any_user(
-    policy: Policy, user: Environment, k: int, best: float, rng: np.random.Generator
+    policy: PolicyLike, user: Environment, k: int, best: float, rng: np.random.Generator
 ) -> Play | None:
     """The general loop."""
     covered = getattr(user, "covered", None)
@@ -39,7 +39,7 @@ def any_policy_with_any_user(
 
 
 def any_policy_with_user(
-    policy: Policy, user: Environment, k: int, best: float, rng: np.random.Generator
+    policy: PolicyLike, user: Environment, k: int, best: float, rng: np.random.Generator
 ) -> Play | None:
     """The same for a :class:`User`, remembering how the user sees a list, since the same lists are shown often."""
     if not unchanged(user, User, *USER_METHODS):

@@ -10,22 +10,23 @@ from rankfall.experiments.episodes.play import USER_METHODS, Play, unchanged
 from rankfall.kernels import thompson
 from rankfall.kernels.cascade import User as UserArrays
 from rankfall.kernels.episode import episode
-from rankfall.policies.linear import LARGEST, LinearPolicy, check_size
-from rankfall.policies.ranking import Policy
+from rankfall.policies.linear.columns import LARGEST, check_size
+from rankfall.policies.linear.policy import EpsilonSettings, LinearPolicy
+from rankfall.policies.policy import PolicyLike
 from rankfall.users import Cascade, Environment, Hybrid, User
 
 
 def linear_policy_with_cascade_user(
-    policy: Policy, user: Environment, k: int, best: float, rng: np.random.Generator
+    policy: PolicyLike, user: Environment, k: int, best: float, rng: np.random.Generator
 ) -> Play | None:
     """A linear policy that forgets nothing, and a user with hybrid attraction who clicks by the cascade model."""
     arrays = _arrays_of(user)
-    if arrays is None or not unchanged(policy, LinearPolicy, "rank", "update"):
+    if arrays is None or not unchanged(policy, LinearPolicy, "rank", "update", "choose", "learn"):
         return None
     assert isinstance(policy, LinearPolicy)
     if policy.forgetting is not None:
         return None
-    if policy.recipe.exploration == "thompson":
+    if policy.exploration == "thompson":
         return _with_drawn_weights(policy, arrays, best, rng)
     return _with_bounds(policy, arrays, k, best, rng)
 
@@ -45,14 +46,15 @@ def _arrays_of(user: Environment) -> UserArrays | None:
 
 def _with_bounds(policy: LinearPolicy, user: UserArrays, k: int, best: float, rng: np.random.Generator) -> Play:
     """Items ordered by mean or upper confidence bound; what epsilon leaves to chance is drawn as ``rank`` draws it."""
-    chance, everything = policy.recipe.exploration == "epsilon", np.arange(policy.n_items)
+    settings, everything = policy.settings, np.arange(policy.n_items)
+    epsilon = settings.epsilon if isinstance(settings, EpsilonSettings) else None
 
     def play(coins: FloatArray, totals: FloatArray) -> None:
-        drawn = np.full((len(coins) if chance else 0, k), -1)
+        drawn = np.full((0 if epsilon is None else len(coins), k), -1)
         for items in drawn:
-            if rng.random() < policy.epsilon:
+            if epsilon is not None and rng.random() < epsilon:
                 items[:] = rng.permutation(everything)[:k]
-        whole_list = policy.recipe.feedback == "all"
+        whole_list = policy.learns_from == "all"
         largest = episode(*policy.compiled(k), policy.pruning, whole_list, LARGEST, user, coins, drawn, best, totals)
         check_size(largest, RankError)
 
@@ -63,8 +65,8 @@ def _with_drawn_weights(policy: LinearPolicy, user: UserArrays, best: float, rng
     """Thompson sampling: a row of normal numbers for each step, as ``rank`` draws them."""
 
     def play(coins: FloatArray, totals: FloatArray) -> None:
-        normals = rng.standard_normal((len(coins), len(policy.model.weights)))
-        whole_list = policy.recipe.feedback == "all"
+        normals = rng.standard_normal((len(coins), len(policy.weights)))
+        whole_list = policy.learns_from == "all"
         largest, scored = thompson.episode(
             *policy.drawing(), policy.pruning, whole_list, LARGEST, user, coins, normals, best, totals
         )

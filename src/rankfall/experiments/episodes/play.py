@@ -8,13 +8,13 @@ from typing import TypeAlias
 import numpy as np
 
 from rankfall.arrays import FloatArray
-from rankfall.policies.ranking import Policy
+from rankfall.policies.policy import PolicyLike
 from rankfall.users import Environment
 
 Play: TypeAlias = Callable[[FloatArray, FloatArray], None]
 """Plays one step for each row of coins (n, k), and adds to the totals (4): regret, clicks, topics touched, covered."""
 
-Episode: TypeAlias = Callable[[Policy, Environment, int, float, np.random.Generator], Play | None]
+Episode: TypeAlias = Callable[[PolicyLike, Environment, int, float, np.random.Generator], Play | None]
 """Takes policy, user, k, reward of the best list, and the policy's randomness; gives how to play them, or None."""
 
 USER_METHODS = ("click", "view", "decide", "reward", "covered")

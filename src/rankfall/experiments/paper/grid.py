@@ -1,4 +1,4 @@
-"""The paper's experiments: its grid, and how much of it to run."""
+"""The paper's experiments: its policies, its sweeps, and how much of them to run."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from rankfall.errors import ProblemError
-from rankfall.experiments.study import Preparation, Setting, Study
-from rankfall.policies import PAPER
+from rankfall.experiments.study import Study, Sweep
+
+PAPER = ("CascadeHybrid", "CascadeLinUCB", "CascadeLinUCBFull", "CascadeLSB", "CascadeLSBFull")
+"""The policy of the paper and those it is compared with."""
 
 
 @dataclass(frozen=True)
@@ -28,21 +31,24 @@ SCALES: Mapping[str, Scale] = MappingProxyType(
         "paper": Scale(users=500, repeats=2, steps=50_000),
     }
 )
-"""``paper`` is section 4.1; the others are for a first look, and for a result over a cup of tea."""
+"""``paper`` is section 4.1; ``quick`` takes a minute, ``standard`` about ten."""
 
-STUDIES: Mapping[str, tuple[Setting, ...]] = MappingProxyType(
+SWEEPS: Mapping[str, Sweep] = MappingProxyType(
     {
-        "tradeoff": tuple(Setting("tradeoff", i / 10, tradeoff=i / 10, topics=20, k=10) for i in range(11)),
-        "topics": tuple(Setting("topics", d, tradeoff=0.5, topics=d, k=10) for d in (5, 10, 15, 20)),
-        "positions": tuple(Setting("positions", k, tradeoff=0.5, topics=20, k=k) for k in (5, 10, 15, 20)),
+        sweep.name: sweep
+        for sweep in (
+            Sweep({"user.tradeoff": tuple(i / 10 for i in range(11))}, "tradeoff"),
+            Sweep({"user.topics": (5, 10, 15, 20)}, "topics"),
+            Sweep({"k": (5, 10, 15, 20)}, "positions"),
+        )
     }
 )
-"""The three studies of section 4.3 by name. Tradeoff 0.5 with 20 topics and 10 positions is part of all three."""
+"""The three experiments of section 4.3. Tradeoff 0.5 with 20 topics and 10 positions is part of all three."""
 
 
 def paper_study(
     dataset: str,
-    studies: Iterable[str] = tuple(STUDIES),
+    sweeps: Iterable[str] = tuple(SWEEPS),
     scale: str = "quick",
     *,
     users: int | None = None,
@@ -51,30 +57,37 @@ def paper_study(
     policies: Iterable[str] = PAPER,
     gamma: float = 1.0,
     seed: int = 0,
-    preparation: Preparation | None = None,
+    preparation: Mapping[str, Any] | None = None,
+    perfect_coverage: bool = False,
 ) -> Study:
     """The paper's experiments on a data set; what is given takes the place of what the scale says.
 
     >>> study = paper_study("movielens-small", ["topics"], "paper", users=10)
-    >>> [setting.topics for setting in study.grid], study.users, study.steps
-    ([5, 10, 15, 20], 10, 50000)
+    >>> study.sweeps[0].axes["user.topics"], study.users, study.steps
+    ((5, 10, 15, 20), 10, 50000)
     """
-    chosen = tuple(dict.fromkeys(studies))
+    chosen = tuple(dict.fromkeys(sweeps))
     for name in chosen:
-        if name not in STUDIES:
-            raise ProblemError(f"no study {name!r}; choose from {', '.join(STUDIES)}")
+        if name not in SWEEPS:
+            raise ProblemError(f"no sweep {name!r}; choose from {', '.join(SWEEPS)}")
     if scale not in SCALES:
         raise ProblemError(f"no scale {scale!r}; choose from {', '.join(SCALES)}")
     size = SCALES[scale]
+    user: dict[str, Any] = {"dataset": dataset, "topics": 20, "tradeoff": 0.5}
+    if preparation:
+        user["preparation"] = dict(preparation)
+    if perfect_coverage:
+        user["perfect_coverage"] = True
     return Study(
         name=f"{', '.join(chosen)} on {Path(dataset).name}",
-        dataset=dataset,
-        grid=tuple(setting for name in chosen for setting in STUDIES[name]),
+        user=user,
         policies=tuple(policies),
-        gamma=gamma,
+        sweeps=tuple(SWEEPS[name] for name in chosen),
+        k=10,
+        settings={"gamma": gamma},
         users=size.users if users is None else users,
         repeats=size.repeats if repeats is None else repeats,
         steps=size.steps if steps is None else steps,
         seed=seed,
-        preparation=preparation or Preparation(),
+        paper=True,
     )

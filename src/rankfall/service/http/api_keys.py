@@ -26,6 +26,12 @@ class Grant:
         """Whether the holder may do this to this model."""
         return right in self.rights and (model in self.models or "*" in self.models)
 
+    def models_for(self, right: str) -> frozenset[str] | None:
+        """The models to which the holder may do this; None for all."""
+        if right not in self.rights:
+            return frozenset()
+        return None if "*" in self.models else frozenset(self.models)
+
     def may_any(self, model: str) -> bool:
         """Whether the holder may do anything to this model."""
         return any(self.may(right, model) for right in RIGHTS)

@@ -91,7 +91,7 @@ def _start(config: Config, metrics: Metrics) -> Engine:
         on_fallback=metrics.count_fallback,
         on_store_error=metrics.count_store_error,
     )
-    for model in engine.models.values():
+    for model in engine.state.models.values():
         model.warm_up()
     gc.collect()
     gc.freeze()  # what was loaded to start stays: looking through it again and again would stop everything for 0.1 s

@@ -8,6 +8,7 @@ from starlette.requests import Request
 
 from rankfall.catalog import Catalog
 from rankfall.errors import NotFoundError
+from rankfall.journal.catalogs import CatalogState
 from rankfall.service.engine import Engine
 from rankfall.service.http.limits import Limits
 from rankfall.service.http.metrics import Metrics
@@ -29,15 +30,20 @@ class AppState:
         return self.started
 
     @property
-    def catalog(self) -> Catalog:
-        """The catalog as it is now."""
-        if self.engine.catalog is None:
+    def items(self) -> CatalogState:
+        """The catalog as it is now, item by item."""
+        if not self.engine.state.items.there:
             raise NotFoundError("there is no catalog yet; start with --catalog")
-        return self.engine.catalog
+        return self.engine.state.items
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog as it is now, laid out; after a change that takes a while if it is large."""
+        return self.items.current()
 
     def model(self, name: str) -> Model:
         """The model of this name. If there is none, no others are named: a key may be for one model only."""
-        model = self.engine.models.get(name)
+        model = self.engine.state.models.get(name)
         if model is None:
             raise NotFoundError(f"no model {name!r}; GET /v1/models lists those there are")
         return model

@@ -9,6 +9,7 @@ import msgspec
 
 from rankfall.catalog import Catalog, Id
 from rankfall.errors import CatalogError, InvalidError, RankfallError
+from rankfall.journal.catalogs import CatalogState
 from rankfall.service.items import catalog_of, fitting
 from rankfall.wire import BulkItem, ItemBody, decode
 
@@ -21,7 +22,7 @@ class _Deletion(msgspec.Struct):
     id: int | str
 
 
-def read_lines(body: bytes, catalog: Catalog) -> tuple[Catalog, list[Id]]:
+def read_lines(body: bytes, catalog: CatalogState) -> tuple[Catalog, list[Id]]:
     """The items to put, as a catalog that fits this one, and the ids of those to withdraw."""
     put: dict[Id, ItemBody] = {}
     gone: list[Id] = []
@@ -41,15 +42,15 @@ def read_lines(body: bytes, catalog: Catalog) -> tuple[Catalog, list[Id]]:
         if item.id in put:
             raise CatalogError(f"{where}: id {item.id!r} is there twice")
         put[item.id] = item
-    return catalog_of(put.items(), catalog), gone
+    return catalog_of(put.items(), catalog.shape), gone
 
 
-def read_parquet(body: bytes, catalog: Catalog) -> Catalog:
+def read_parquet(body: bytes, catalog: CatalogState) -> Catalog:
     """The items to put, as a catalog that fits this one."""
     with tempfile.NamedTemporaryFile(suffix=".parquet") as file:
         file.write(body)
         file.flush()
         try:
-            return fitting(Catalog.read_parquet(file.name), catalog)
+            return fitting(Catalog.read_parquet(file.name), catalog.shape)
         except RankfallError as problem:
             raise CatalogError(str(problem).replace(file.name, "the body")) from None

@@ -6,7 +6,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from rankfall.errors import InvalidError, RankfallError, ServiceError, StoreError, UnavailableError
+from rankfall.errors import InvalidError, JournalError, RankfallError, ServiceError, StoreError, UnavailableError
 from rankfall.service.http.bodies import json_response
 from rankfall.wire import ErrorDetails, ErrorResponse
 
@@ -17,6 +17,8 @@ def service_error(problem: RankfallError) -> ServiceError:
     """An error as the interface has it."""
     if isinstance(problem, ServiceError):
         return problem
+    if isinstance(problem, JournalError):
+        return UnavailableError(f"this server must be upgraded: {problem}", status=503)
     if isinstance(problem, StoreError):
         return UnavailableError("the store cannot be reached or written; try again", status=503)
     return InvalidError(str(problem))

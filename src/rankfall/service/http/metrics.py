@@ -12,8 +12,8 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from rankfall.errors import StoreError
+from rankfall.service.commands import FeedbackResult
 from rankfall.service.engine import Engine
-from rankfall.service.feedback import Fed
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 
@@ -37,7 +37,7 @@ class Metrics:
         self._store_errors = Counter("rankfall_store_errors", "Reads and writes that failed", registry=registry)
         self._seconds = cache(
             Histogram(
-                "rankfall_request_seconds", "Time to answer", ("route",), buckets=_SECONDS, registry=registry
+                "rankfall_request_seconds", "Time to respond", ("route",), buckets=_SECONDS, registry=registry
             ).labels
         )
         self._covered = cache(
@@ -63,7 +63,7 @@ class Metrics:
         """Count a list that is the baseline because something failed."""
         self._fallbacks(model, reason).inc()
 
-    def count_feedback(self, fed: Fed) -> None:
+    def count_feedback(self, fed: FeedbackResult) -> None:
         """Count one feedback by what became of it."""
         self._feedback(fed.model, fed.result).inc()
         if fed.result == "accepted":
@@ -103,6 +103,9 @@ class _Shared:
         yield GaugeMetricFamily("rankfall_store_up", "Whether the store can be read", up)
         yield GaugeMetricFamily("rankfall_pending_events", "Lists that wait for feedback", pending)
         yield GaugeMetricFamily("rankfall_fold_lag_seconds", "Age of the oldest entry not learned from yet", lag)
-        held = sum(len(model) for model in engine.models.values())
+        state = engine.state
+        held = sum(len(model) for model in state.models.values())
         yield GaugeMetricFamily("rankfall_models_in_memory", "States held in memory by this worker", held)
-        yield GaugeMetricFamily("rankfall_catalog_items", "Items in the catalog", len(engine.catalog or ()))
+        yield GaugeMetricFamily("rankfall_catalog_items", "Items in the catalog", len(state.items))
+        stopped = float(state.stopped is not None)
+        yield GaugeMetricFamily("rankfall_learning_stopped", "Whether learning has stopped at an entry", stopped)

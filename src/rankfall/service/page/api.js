@@ -4,7 +4,7 @@ const KEY = "rankfall-key";
 const TIMEOUT = 10_000; // milliseconds
 const BASE = new URL(".", document.baseURI);
 
-/** The server answered, and said no. */
+/** The server refused the request, or failed. */
 export class Refused extends Error {
   constructor(status, body) {
     super(body?.error?.message ?? `the server answered ${status}`);
@@ -13,7 +13,7 @@ export class Refused extends Error {
   }
 }
 
-/** No answer at all, or not one of this service. */
+/** No response at all, or not one of this service. */
 export class Unreachable extends Error {}
 
 export const key = {
@@ -34,19 +34,19 @@ async function send(method, path, body) {
   const stop = new AbortController();
   const timer = setTimeout(() => stop.abort(), TIMEOUT);
   try {
-    const answer = await fetch(new URL(path, BASE), {
+    const response = await fetch(new URL(path, BASE), {
       method, headers, body: body === undefined ? undefined : JSON.stringify(body),
       signal: stop.signal, cache: "no-store",
     });
     let json = null;
     try {
-      json = await answer.json();
+      json = await response.json();
     } catch (problem) {
-      if (answer.ok) throw problem;
+      if (response.ok) throw problem;
     }
-    return { status: answer.status, ok: answer.ok, json };
+    return { status: response.status, ok: response.ok, json };
   } catch (problem) {
-    throw new Unreachable(stop.signal.aborted ? "no answer within 10 seconds" : problem.message);
+    throw new Unreachable(stop.signal.aborted ? "no response within 10 seconds" : problem.message);
   } finally {
     clearTimeout(timer);
   }
@@ -65,7 +65,7 @@ function query(values) {
 
 export const modelPath = (model) => `v1/models/${encodeURIComponent(model)}`;
 
-/** {ready, reason}: "not ready" is an answer here, not a failure. */
+/** {ready, reason}: "not ready" is a response here, not a failure. */
 export async function ready() {
   const { ok, status, json } = await send("GET", "health/ready");
   return { ready: ok, reason: ok ? null : json?.reason ?? json?.error?.message ?? `status ${status}` };

@@ -61,7 +61,7 @@ export class LineChart {
     const right = width - margin.right;
     const bottom = height - margin.bottom;
     const all = this.series.flatMap((one) => one.points);
-    // The bands of points with few answers may leave the picture; the lines may not.
+    // The bands of points with few lists may leave the picture; the lines may not.
     const top = Math.max(...all.map((point) => point.y)) * 1.25;
     const yTicks = ticks(Math.min(top || 1, this.limit), 4);
     const highest = Math.min(yTicks.at(-1), this.limit);

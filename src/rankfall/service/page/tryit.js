@@ -1,4 +1,4 @@
-// "Try it": one ranking, why each item is where it is, and the answer to it.
+// "Try it": one ranking, why each item is where it is, and the feedback on it.
 
 import * as api from "./api.js";
 import { stackedBar } from "./charts.js";
@@ -39,7 +39,7 @@ const sum = (values) => values.reduce((total, value) => total + value, 0);
 export class TryIt {
   /** `model()` gives the name of the model chosen; `changed(whose)` is called when its numbers may have moved. */
   constructor({ model, changed, refused }) {
-    Object.assign(this, { model, changed, refused, answer: null, whose: {} });
+    Object.assign(this, { model, changed, refused, response: null, whose: {} });
     byId("try-form").addEventListener("submit", (event) => {
       event.preventDefault();
       this.rank();
@@ -49,7 +49,7 @@ export class TryIt {
 
   /** Another model was chosen: its lists are not this one's. */
   clear() {
-    this.answer = null;
+    this.response = null;
     byId("try-result").hidden = true;
     this.say("");
   }
@@ -76,12 +76,12 @@ export class TryIt {
     byId("try-button").disabled = true;
     const model = this.model();
     try {
-      const answer = await api.rank(model, request);
+      const response = await api.rank(model, request);
       if (model !== this.model()) return;
-      this.answer = answer;
+      this.response = response;
       this.whose = { user, segment };
-      this.draw(answer);
-      this.say("Ranked. Nothing is learned from it until you answer.");
+      this.draw(response);
+      this.say("Ranked. Nothing is learned from it until you click, or say that nothing was clicked.");
       this.changed(this.whose);
     } catch (problem) {
       this.fail(problem);
@@ -90,25 +90,25 @@ export class TryIt {
     }
   }
 
-  draw(answer) {
-    const kinds = topicKinds(answer.items);
+  draw(response) {
+    const kinds = topicKinds(response.items);
     const scored = (item) => item.score !== null && item.relevance !== undefined;
-    const explained = answer.items.some(scored);
-    const rows = answer.items.map((item) => ({ item, parts: scored(item) ? partsOf(item, kinds) : [] }));
+    const explained = response.items.some(scored);
+    const rows = response.items.map((item) => ({ item, parts: scored(item) ? partsOf(item, kinds) : [] }));
     const ends = (sign) => rows.map(({ parts }) => sum(parts.map((part) => part.value).filter((v) => v * sign > 0)));
     const [low, high] = [Math.min(0, ...ends(-1)), Math.max(0, ...ends(1))];
     const missing = ({ item, parts }) => Math.abs(item.score - sum(parts.map((part) => part.value)));
     const rest = rows.some((row) => row.parts.length && missing(row) > 1e-3 * Math.max(1, Math.abs(row.item.score)));
 
     byId("try-facts").replaceChildren(
-      `Shown: ${ARMS[answer.arm] ?? answer.arm}. Mode ${answer.mode}, version ${answer.model_version}, event `,
-      h("code", {}, answer.event_id ?? "none"), ".",
+      `Shown: ${ARMS[response.arm] ?? response.arm}. Mode ${response.mode}, version ${response.model_version}, event `,
+      h("code", {}, response.event_id ?? "none"), ".",
       explained ? " Score = relevance + what each topic still adds to the items above + "
         + "exploration (more for items the model is unsure of)." : " This list has no scores to explain.",
       rest ? " The parts of some items do not add up to their score." : "");
     byId("try-legend").replaceChildren(...(explained ? this.legend(kinds) : []));
     byId("try-items").replaceChildren(...rows.map(({ item, parts }) => this.row(item, parts, low, high)));
-    byId("try-none").hidden = answer.event_id === null;
+    byId("try-none").hidden = response.event_id === null;
     byId("try-none").disabled = false;
     byId("try-result").hidden = false;
   }
@@ -138,18 +138,18 @@ export class TryIt {
         item.title ? h("div", { class: "muted small" }, String(item.id)) : null),
       h("td", { class: "why" }, why),
       h("td", { class: "num score" }, decimal(item.score)),
-      h("td", { class: "act" }, this.answer.event_id === null ? null : button));
+      h("td", { class: "act" }, this.response.event_id === null ? null : button));
   }
 
   async send(position) {
-    const { event_id: event } = this.answer;
+    const { event_id: event } = this.response;
     this.enable(false);
     try {
       const result = await api.feedback(event, position);
-      if (this.answer?.event_id !== event) return;
+      if (this.response?.event_id !== event) return;
       if (result.accepted) {
         this.say(`Sent and counted: ${position === null ? "no click" : `click on ${position}`}.`
-          + (this.answer.mode === "logging_only" ? " Nothing is learned in mode logging_only." : ""));
+          + (this.response.mode === "logging_only" ? " Nothing is learned in mode logging_only." : ""));
         byId("try-items").children[(position ?? 0) - 1]?.classList.add("clicked");
       } else {
         const problem = result.problems?.[0];

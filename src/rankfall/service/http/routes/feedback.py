@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import Counter
 from collections.abc import Sequence
 
@@ -12,12 +11,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rankfall.errors import NotFoundError
+from rankfall.journal.entries import decode as decode_entry
+from rankfall.journal.fold import clicks_of
+from rankfall.service.commands import Activate, GiveFeedback
+from rankfall.service.events import moment
 from rankfall.service.http.app_state import state_of
 from rankfall.service.http.auth import grant_of
 from rankfall.service.http.bodies import JSON, body_of, json_response
 from rankfall.service.http.operations import Operations
 from rankfall.service.http.parameters import path_name
-from rankfall.service.ranking import moment
 from rankfall.wire import (
     ActivateResponse,
     EventFeedback,
@@ -46,7 +48,7 @@ async def feedback(request: Request) -> Response:
     state, grant = state_of(request), grant_of(request)
     given = _feedback_in(body_of(request))
     state.limits.check_batch(len(given))
-    results = await state.engine.feed(given, lambda model: grant.may("feedback", model))
+    results = await state.engine.writer.submit(GiveFeedback(tuple(given), grant.models_for("feedback")))
     for fed in results:
         state.metrics.count_feedback(fed)
     if len(results) == 1 and results[0].result == "accepted":  # almost always
@@ -76,7 +78,7 @@ async def activate(request: Request) -> Response:
     """From now on silence means something: when the wait for feedback runs out, it is learned as no click."""
     engine, grant = state_of(request).engine, grant_of(request)
     event_id = path_name(request, "event_id")
-    expires = await engine.do(engine.activate(event_id, lambda model: grant.may("feedback", model)))
+    expires = await engine.writer.submit(Activate(event_id, grant.models_for("feedback")))
     return json_response(ActivateResponse(event_id, True, moment(expires)))
 
 
@@ -91,7 +93,7 @@ async def event(request: Request) -> Response:
     entry = await asyncio.to_thread(store.feedback_on, event_id)
     given = None
     if entry is not None:
-        clicked = [place + 1 for place in json.loads(entry.body).get("clicked", [])]
+        clicked = [position + 1 for position in clicks_of(decode_entry(entry.kind, entry.version, entry.body))]
         given = EventFeedback(entry.kind, clicked, moment(entry.at))
     return json_response(
         EventResponse(

@@ -8,13 +8,14 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from rankfall.service.commands import ChangeSettings, CreateModel, Reset
+from rankfall.service.events import moment
 from rankfall.service.http.app_state import state_of
 from rankfall.service.http.auth import grant_of, need, need_to_know
 from rankfall.service.http.bodies import json_response, read_json
 from rankfall.service.http.operations import Operations
 from rankfall.service.http.parameters import path_name, read_query
-from rankfall.service.model import Held, changed, policy_of
-from rankfall.service.ranking import moment
+from rankfall.service.model import OwnerView, changed, policy_of
 from rankfall.wire import (
     ArmCounts,
     Bucket,
@@ -40,7 +41,7 @@ _MODEL = "/v1/models/{model}"
 @operations.add("GET", "/v1/models", "List models", gives=ModelsResponse)
 async def models(request: Request) -> Response:
     """Give the models that this key may know of."""
-    grant, found = grant_of(request), state_of(request).engine.models
+    grant, found = grant_of(request), state_of(request).engine.state.models
     named = [_named(name, found[name].settings) for name in sorted(found) if grant.may_any(name)]
     return json_response(ModelsResponse(named))
 
@@ -60,7 +61,7 @@ async def create_model(request: Request) -> Response:
     settings = read_json(request, ModelSettings)
     state = state_of(request)
     await asyncio.to_thread(policy_of, settings, state.catalog)  # raises what the catalog cannot give
-    created = await state.engine.do(state.engine.create(name, settings))
+    created = await state.engine.writer.submit(CreateModel(name, settings))
     return json_response(_named(name, settings), 201 if created else 200)
 
 
@@ -72,7 +73,7 @@ async def change_model(request: Request) -> Response:
     state = state_of(request)
     model, changes = state.model(name), msgspec.to_builtins(read_json(request, ModelChanges))
     await asyncio.to_thread(changed, model.settings, changes, state.catalog)  # raises what does not fit
-    await state.engine.do(state.engine.change(model, changes))
+    await state.engine.writer.submit(ChangeSettings(name, changes))
     return json_response(_named(name, state.model(name).settings))
 
 
@@ -83,18 +84,18 @@ async def model(request: Request) -> Response:
     need_to_know(request, name)
     engine, found = state_of(request).engine, state_of(request).model(name)
     query = read_query(request, OwnerQuery)
-    key = found.key(query.user, query.segment)
-    held = None if key is None else await engine.state(found, key)
-    counts = found.tally.counts
+    owner = found.owner(query.user, query.segment)
+    view = None if owner is None else await engine.view(found, owner)
+    counts = found.history.counts.counts
     answered, clicked, expired = (sum(arm[i] for arm in counts.values()) for i in range(3))
     return json_response(
         ModelResponse(
             name=name,
             settings=SettingsResponse(**msgspec.structs.asdict(found.settings)),
-            version=engine.position.seq if held is None else held.position.seq,
-            learned=None if held is None else held.policy.n_updates,
-            created_at=moment(found.created),
-            weights=[] if held is None else _weights(held),
+            version=engine.state.position.seq if view is None else view.version,
+            learned=None if view is None else view.policy.n_updates,
+            created_at=moment(found.history.created),
+            weights=[] if view is None else _weights(view),
             counts=ModelCounts(
                 ranked=await asyncio.to_thread(engine.store.ranked, name),
                 answered=answered,
@@ -116,7 +117,7 @@ async def history(request: Request) -> Response:
     name = path_name(request, "model")
     need_to_know(request, name)
     state, hours = state_of(request), read_query(request, HistoryQuery).hours
-    width, buckets = state.model(name).tally.history(hours, state.engine.clock())
+    width, buckets = state.model(name).history.counts.history(hours, state.engine.clock())
     shown = []
     for start, arms in buckets:
         lists = sum(cell[0] for cell in arms.values())
@@ -130,13 +131,13 @@ async def reset_model(request: Request) -> Response:
     """Unlearn everything. The log stays, so a snapshot made before can be restored."""
     name = path_name(request, "model")
     need(request, "admin", name)
-    engine = state_of(request).engine
-    return json_response(VersionResponse(await engine.do(engine.reset(state_of(request).model(name)))))
+    model = state_of(request).model(name)
+    return json_response(VersionResponse(await state_of(request).engine.writer.submit(Reset(model.name))))
 
 
 def _named(name: str, settings: ModelSettings) -> NamedSettings:
     return NamedSettings(name=name, **msgspec.structs.asdict(settings))
 
 
-def _weights(held: Held) -> list[Weight]:
-    return [Weight(one.name, one.block, float(one.weight), float(one.sd)) for one in held.policy.summary()]
+def _weights(view: OwnerView) -> list[Weight]:
+    return [Weight(one.name, one.block, float(one.weight), float(one.sd)) for one in view.policy.learned()]

@@ -9,12 +9,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rankfall.errors import RankfallError, StoreError
+from rankfall.service.events import response_of
 from rankfall.service.http.app_state import AppState, state_of
 from rankfall.service.http.auth import allowed, grant_of, need
 from rankfall.service.http.bodies import JSON, body_of, json_response, read_json
 from rankfall.service.http.errors import error_body
 from rankfall.service.http.operations import Operations
-from rankfall.service.ranking import ResolvedRequest, Shown, response_of
+from rankfall.service.ranking import ChosenList, ResolvedRequest
 from rankfall.wire import BatchedRankRequest, RankBatchRequest, RankBatchResponse, RankRequest, RankResponse, decode
 
 operations = Operations("rank")
@@ -59,6 +60,6 @@ async def _rank(state: AppState, name: str, wanted: RankRequest) -> bytes:
             raise
         state.metrics.count_unstored_list(name)
         resolved = ResolvedRequest(model, wanted)
-        return msgspec.json.encode(response_of(model, resolved, Shown(resolved.baseline(), "fallback")))
+        return msgspec.json.encode(response_of(model, resolved, ChosenList(resolved.baseline(), "fallback")))
     state.metrics.count_list(name, event.arm, event.covered)
     return event.response.encode()

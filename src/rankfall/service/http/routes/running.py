@@ -38,9 +38,11 @@ async def ready(request: Request) -> Response:
 
 async def _reason(engine: Engine) -> str | None:
     """Why the service cannot rank and learn; None if it can."""
-    if not engine.alive:
+    if not engine.writer.alive:
         return "the thread that writes has stopped"
-    if not engine.models:
+    if engine.state.stopped is not None:
+        return f"learning has stopped: {engine.state.stopped.reason}"
+    if not engine.state.models:
         return "there is no model"
     try:
         await asyncio.to_thread(engine.store.note, "swept")

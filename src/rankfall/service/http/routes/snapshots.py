@@ -10,14 +10,15 @@ from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from rankfall.service.engine import Engine
+from rankfall.service.commands import Restore, TakeSnapshot
+from rankfall.service.engine import Engine, owner_of
+from rankfall.service.events import moment
 from rankfall.service.http.app_state import state_of
 from rankfall.service.http.auth import need
 from rankfall.service.http.bodies import body_of, json_response, read_json
 from rankfall.service.http.operations import Operations
 from rankfall.service.http.parameters import path_name, read_query
 from rankfall.service.model import Model
-from rankfall.service.ranking import moment
 from rankfall.stores import Snapshot
 from rankfall.wire import OwnerQuery, SnapshotRequest, SnapshotResponse, SnapshotsResponse, VersionResponse
 
@@ -41,8 +42,8 @@ async def make_snapshot(request: Request) -> Response:
     empty = body_of(request) in (b"", b"null")
     name = "" if empty else read_json(request, SnapshotRequest).name
     if model.settings.scope == "global":
-        await engine.state(model, "")
-    return json_response(_shown(await engine.do(engine.snapshot(model, name))), 201)
+        await engine.view(model, "")
+    return json_response(_shown(await engine.writer.submit(TakeSnapshot(model.name, name))), 201)
 
 
 @operations.add("GET", _SNAPSHOTS, "List snapshots", gives=SnapshotsResponse)
@@ -57,8 +58,8 @@ async def snapshots(request: Request) -> Response:
 async def restore_snapshot(request: Request) -> Response:
     """Make every state of the model what it was; the log stays."""
     engine, model = _administered(request)
-    source = await asyncio.to_thread(engine.find_snapshot, model, path_name(request, "snapshot"))
-    return json_response(VersionResponse(await engine.do(engine.restore(model, source))))
+    source = await asyncio.to_thread(engine.find_snapshot, model.name, path_name(request, "snapshot"))
+    return json_response(VersionResponse(await engine.writer.submit(Restore(source))))
 
 
 @operations.add("GET", _SNAPSHOTS + "/{snapshot}/download", "Download a snapshot", query=OwnerQuery, gives_media=_FILE)
@@ -66,12 +67,12 @@ async def download_snapshot(request: Request) -> Response:
     """Give a file that ``rankfall.load`` reads."""
     engine, model = _administered(request)
     name, query = path_name(request, "snapshot"), read_query(request, OwnerQuery)
-    source = await asyncio.to_thread(engine.find_snapshot, model, name)
-    key = engine.key(model, query.user, query.segment)
+    source = await asyncio.to_thread(engine.find_snapshot, model.name, name)
+    owner = owner_of(model, query.user, query.segment)
     with tempfile.NamedTemporaryFile(suffix=".rankfall", delete=False) as file:
         path = Path(file.name)
     try:
-        await asyncio.to_thread(engine.save_state, model, key, source.position, path)
+        await asyncio.to_thread(engine.save_policy, model, owner, path, source.position)
     except BaseException:
         path.unlink(missing_ok=True)
         raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
+from rankfall.service.commands import ForgetUser
 from rankfall.service.http.app_state import state_of
 from rankfall.service.http.auth import need_everywhere
 from rankfall.service.http.bodies import json_response
@@ -19,6 +20,6 @@ operations = Operations("users")
 async def forget_user(request: Request) -> Response:
     """Remove the states and lists of models of scope user, and the name from all other lists."""
     need_everywhere(request)
-    engine, user = state_of(request).engine, path_name(request, "user")
-    states, removed, anonymised = await engine.do(engine.forget(user))
-    return json_response(ForgetResponse(user, states, removed, anonymised))
+    user = path_name(request, "user")
+    forgotten = await state_of(request).engine.writer.submit(ForgetUser(user))
+    return json_response(ForgetResponse(user, *forgotten))

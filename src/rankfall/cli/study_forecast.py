@@ -1,0 +1,75 @@
+"""What ``--dry-run`` prints: how much work a study is, what was measured, and what follows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from rankfall.experiments import Folder, Forecast, Plan, forecast, paper_study, plan
+from rankfall.experiments.report.numbers import duration, span
+
+
+def print_forecast(laid: Plan, out: Path, workers: int, paper: bool) -> None:
+    """Try every policy, and print how long the study will take; with ``paper``, also the paper's whole grid."""
+    folder, study = Folder(out, laid), laid.study
+    folder.check()
+    missing = folder.missing()
+    whole = _whole_grid(laid) if paper else laid
+    with Console(stderr=True).status("measuring"):
+        measured = forecast(whole, workers)
+    console = Console(highlight=False, soft_wrap=True, markup=False)
+    points = sum(len(sweep.points) for sweep in study.sweeps)
+    at_points = f", {points} points of sweeps" if points else ""
+    shared = len(laid.rows) - len(laid.setups)
+    simulated = f": {len(laid.setups)} to simulate, as {shared} coincide with others" if shared else ""
+    console.print(f"{study.name}: {len(study.all_cases)} cases{at_points}{simulated}")
+    console.print(
+        f"{laid.steps:,} steps: for each case {span(setup.users for setup in laid.setups)} users "
+        f"x {study.repeats} repeats x {study.steps:,} steps"
+    )
+    console.print(f"{len(laid.chunks):,} chunks, {len(laid.chunks) - len(missing):,} of them done")
+    for note in laid.notes:
+        console.print(f"Note: {note}.")
+    console.print(_speeds(measured))
+    console.print(f"Expected time: {duration(measured.seconds(missing))} with {_workers(workers)}")
+    if paper:
+        # The paper's own 500 users, also where this data set has fewer: the question is about the paper.
+        runs = whole.study.users * whole.study.repeats
+        steps = 2 * len(whole.setups) * runs * whole.study.steps
+        seconds = 2 * sum(measured.run_seconds(setup) for setup in whole.setups) * runs / workers
+        console.print(
+            f"The paper's whole grid, both data sets: {steps:,} steps, {duration(seconds)} with {_workers(workers)}"
+        )
+    console.print(
+        f"From {len(measured.trials)} trials in {measured.took:.0f} s, {_workers(workers)} at once. This assumes that "
+        "cases in between are like the nearest one tried, that later steps go on as the last third of a trial did, "
+        "that kernels are compiled, "
+        + ("that the paper's other data set is as fast as this one, " if paper else "")
+        + "and that the machine does nothing else."
+    )
+    if measured.crowding > 1.2:
+        console.print(f"Right now it does: a second of work takes {measured.crowding:.1f} s.")
+
+
+def _whole_grid(laid: Plan) -> Plan:
+    user = laid.study.user
+    whole = paper_study(
+        user["dataset"], scale="paper", policies=laid.study.policies, preparation=user.get("preparation")
+    )
+    return plan(whole, laid.data)
+
+
+def _speeds(measured: Forecast) -> Table:
+    table = Table(title="Measured, microseconds a step of one worker")
+    for heading in ("policy", "first 1,000 steps", "later"):
+        table.add_column(heading, justify="left" if heading == "policy" else "right")
+    for policy in dict.fromkeys(trial.setup.policy for trial in measured.trials):
+        early, late = measured.per_step(policy)
+        table.add_row(policy, f"{1e6 * early:.0f}", f"{1e6 * late:.1f}")
+    return table
+
+
+def _workers(workers: int) -> str:
+    return "1 worker" if workers == 1 else f"{workers} workers"

@@ -1,0 +1,38 @@
+"""Regret over steps, in one panel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
+
+from rankfall.experiments.figures.look import styles
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def regret(summary: pl.DataFrame, title: str = "") -> Figure:
+    """Cumulative regret over steps, one line for each policy, standard errors shaded.
+
+    ``summary`` is what :func:`rankfall.experiments.results.summary` gives.
+    """
+    figure = Figure(figsize=(6.4, 4.0), layout="constrained")
+    axes = figure.add_subplot()
+    names = summary["policy"].unique(maintain_order=True).to_list()
+    for name, (colour, dashes) in styles(names).items():
+        rows = summary.filter(policy=name)
+        steps, mean, error = (rows[column].to_numpy() for column in ("step", "regret", "regret_error"))
+        width = 2.2 if name == names[0] else 1.6
+        axes.plot(steps, mean, color=colour, linestyle=dashes, linewidth=width, label=name)
+        axes.fill_between(steps, mean - error, mean + error, color=colour, alpha=0.2, linewidth=0)
+    axes.set(xlabel="step", ylabel="cumulative regret", title=title)
+    axes.margins(x=0)
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="0.9")
+    axes.legend(frameon=False, handlelength=3.2, title=None)
+    return figure

@@ -1,0 +1,202 @@
+"""From the words of a user to items and simulated users, for every run of a case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rankfall.catalog import Catalog
+from rankfall.data import find, generate, on_sphere
+from rankfall.data.preparation import Prepared, prepare
+from rankfall.errors import CatalogError, ProblemError
+from rankfall.experiments.frozen_table import canonical
+from rankfall.experiments.user_words import source_of, stretches
+from rankfall.users import (
+    Attraction,
+    Cascade,
+    ClickModel,
+    Coverage,
+    DependentClick,
+    DocumentBased,
+    Drifting,
+    Environment,
+    Hybrid,
+    Linear,
+    PerItem,
+    PositionBased,
+    User,
+    restaurant,
+)
+from rankfall.users.fitting import Fitted
+
+Data: TypeAlias = Mapping[str, Any]
+"""What was read from files, by the keys of :func:`files_of`: it goes along to other processes and machines."""
+
+World: TypeAlias = tuple[Catalog, Environment]
+"""What the policy knows of the items, and who looks at them."""
+
+_CLICKS: Mapping[str, tuple[Callable[..., ClickModel], tuple[str, ...]]] = {
+    "cascade": (Cascade, ()),
+    "dependent_click": (DependentClick, ("termination",)),
+    "position_based": (PositionBased, ("examination",)),
+    "document_based": (DocumentBased, ()),
+}
+_OWN_COLUMNS = 2_000
+"""Up to so many items without features get one column each, so that linear policies can tell them apart."""
+
+
+def files_of(words: Mapping[str, Any]) -> dict[str, Callable[[], Any]]:
+    """What must be read before users of these words can be made: a key, and how to read it."""
+    found: dict[str, Callable[[], Any]] = {}
+    for _, here in stretches(words):
+        if "dataset" in here:
+            found[_dataset_key(here)] = partial(_prepared, here)
+        if "fitted" in here:
+            found[f"fitted {here['fitted']}"] = partial(Fitted.read_parquet, here["fitted"])
+        if "catalog" in here:
+            found[f"catalog {here['catalog']}"] = partial(Catalog.read_parquet, here["catalog"])
+    return found
+
+
+def world_of(words: Mapping[str, Any], k: int, user: int, users: int, repeat: int, data: Data) -> World:
+    """Items and user of one run: repeat ``repeat`` of user ``user``, of ``users`` in all."""
+    (_, first), *later = stretches(words)
+    catalog, now = _world(first, k, user, users, repeat, data)
+    if not later:
+        return catalog, now
+    changes = [(0, now)]
+    for start, other in later:
+        items, then = _world(other, k, user, users, repeat, data)
+        if items.ids != catalog.ids:
+            raise ProblemError(f"from step {start} on the user knows other items; all models must be of the same")
+        changes.append((start, then))
+    return catalog, Drifting(changes)
+
+
+def _world(words: Mapping[str, Any], k: int, user: int, users: int, repeat: int, data: Data) -> World:
+    source = source_of(words)
+    if source == "dataset":
+        return _of_dataset(words, user, data)
+    if source == "generate":
+        made = _made(generate, "generate", {"users": users, **words["generate"]}, repeat)
+        x, z = made.catalog.coverage, made.catalog.relevance
+        return made.catalog, _with_features(words, x, z, made.theta[user], made.beta[user])
+    if source == "sphere":
+        made = _made(on_sphere, "sphere", words["sphere"], repeat)
+        return made.catalog, _user(words, Linear(made.catalog.relevance, made.beta[0]))
+    if source == "intents":
+        crowd = _made(restaurant, "intents", words["intents"], repeat)
+        return _items(crowd.n_items), crowd
+    if source == "fitted":
+        return _of_fit(words, k, data)
+    alpha = np.asarray(_attraction(words["attraction"]), dtype=float)
+    return _items(len(alpha)), _user(words, PerItem(alpha))
+
+
+def _of_dataset(words: Mapping[str, Any], user: int, data: Data) -> World:
+    prepared = _with_topics(data[_dataset_key(words)], words.get("topics"))
+    catalog = _catalog(prepared, words.get("perfect_coverage", False))
+    theta, beta = prepared.theta[user], prepared.beta[user]
+    return catalog, _with_features(words, prepared.user_coverage, prepared.relevance, theta, beta)
+
+
+def _of_fit(words: Mapping[str, Any], k: int, data: Data) -> World:
+    fitted: Fitted = data[f"fitted {words['fitted']}"]
+    if k > fitted.positions:
+        raise ProblemError(f"k is {k}, and {words['fitted']} was fitted on lists of up to {fitted.positions} items")
+    ids = [item if isinstance(item, int | str) else str(item) for item in fitted.items.to_list()]
+    catalog = _items(len(ids), ids)
+    if "catalog" in words:
+        known: Catalog = data[f"catalog {words['catalog']}"]
+        try:
+            rows = known.rows(ids)
+        except CatalogError as problem:
+            raise ProblemError(f"the log has an item that {words['catalog']} has not: {problem}") from None
+        catalog = Catalog(known.coverage[rows], known.relevance[rows], ids=ids, topics=known.topics)
+    return catalog, fitted.user(k, words.get("reward"))
+
+
+def _with_features(words: Mapping[str, Any], x: Any, z: Any, theta: Any, beta: Any) -> Environment:
+    """A user whose attraction depends on coverage x, relevance z, or both."""
+    attraction, tradeoff = words.get("attraction", "hybrid"), words.get("tradeoff", 0.5)
+    kinds: Mapping[str, Callable[[], Attraction]] = {
+        "hybrid": lambda: Hybrid(x, z, theta, beta, tradeoff),
+        "linear": lambda: Linear(z, beta),
+        "coverage": lambda: Coverage(x, theta),
+    }
+    if not isinstance(attraction, str) or attraction not in kinds:
+        raise ProblemError(f"attraction of a user with features is {attraction!r}; choose from {', '.join(kinds)}")
+    return _user(words, kinds[attraction]())
+
+
+def _user(words: Mapping[str, Any], attraction: Attraction) -> User:
+    name = words.get("clicks", "cascade")
+    if name not in _CLICKS:
+        raise ProblemError(f"clicks is {name!r}; choose from {', '.join(_CLICKS)}")
+    model, needs = _CLICKS[name]
+    for word in ("examination", "termination"):
+        if word in words and word not in needs:
+            raise ProblemError(f"{word} makes no sense with clicks {name!r}; leave it out")
+    for need in needs:
+        if need not in words:
+            raise ProblemError(f"clicks {name!r} needs {need}, a number for each position")
+    return User(attraction, model(*(words[need] for need in needs)), reward=words.get("reward"))
+
+
+def _attraction(given: Any) -> Any:
+    """Numbers as they are; or a block of good items, and then one of bad ones."""
+    if not isinstance(given, Mapping):
+        if isinstance(given, str):
+            raise ProblemError(f"attraction {given!r} needs users with features: dataset or generate")
+        return given
+    try:
+        return [given["good"]] * given["best"] + [given["bad"]] * given["rest"]
+    except KeyError as problem:
+        raise ProblemError(f"attraction needs best, good, rest and bad, or numbers; {problem} is missing") from None
+
+
+def _made(make: Callable[..., Any], word: str, values: Any, repeat: int) -> Any:
+    """What is made from a seed, in this repeat."""
+    if not isinstance(values, Mapping):
+        raise ProblemError(f"{word} must be a table of words, got {values!r}")
+    seed = values.get("seed", 0)
+    if isinstance(seed, tuple):
+        if not seed:
+            raise ProblemError(f"seed of {word} is an empty list; expected whole numbers")
+        seed = seed[repeat % len(seed)]
+    try:
+        return make(**{**values, "seed": seed})
+    except TypeError as problem:
+        raise ProblemError(f"{word} makes no sense: {problem}") from None
+
+
+def _items(n_items: int, ids: list[Any] | None = None) -> Catalog:
+    """Items without features to know them by: each is its own."""
+    return Catalog(relevance=np.eye(n_items, n_items if n_items <= _OWN_COLUMNS else 0), ids=ids)
+
+
+def _dataset_key(words: Mapping[str, Any]) -> str:
+    return f"dataset {words['dataset']} {canonical(words.get('preparation', {}))}"
+
+
+def _prepared(words: Mapping[str, Any]) -> Prepared:
+    how = words.get("preparation", {})
+    if not isinstance(how, Mapping) or "topics" in how:
+        raise ProblemError(f"preparation must be a table of words of prepare, without topics, got {how!r}")
+    try:
+        return prepare(find(words["dataset"]), **how).with_topics(None)
+    except TypeError as problem:
+        raise ProblemError(f"preparation makes no sense: {problem}") from None
+
+
+@lru_cache(maxsize=16)
+def _with_topics(prepared: Prepared, topics: int | None) -> Prepared:
+    return prepared.with_topics(topics)
+
+
+@lru_cache(maxsize=16)
+def _catalog(prepared: Prepared, perfect_coverage: bool) -> Catalog:
+    return prepared.catalog(perfect_coverage=perfect_coverage)

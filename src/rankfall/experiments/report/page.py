@@ -1,0 +1,138 @@
+"""The files of a report: page, figure, tables."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import polars as pl
+from markupsafe import Markup
+
+from rankfall.errors import FileError
+from rankfall.experiments import figures
+from rankfall.experiments.folder import Folder
+from rankfall.experiments.plan import Plan
+from rankfall.experiments.report import about, numbers, tables
+from rankfall.experiments.report.panels import AxisName, panels_of
+from rankfall.experiments.statistics import checked, differences, final, means
+from rankfall.files import replacing
+
+
+@dataclass(frozen=True)
+class Section:
+    """A further section of the page, before all others.
+
+    Attributes
+    ----------
+    title : its heading.
+    body, style : HTML and CSS that are safe as they stand.
+    files : texts to write beside the page, by name.
+    """
+
+    title: str
+    body: Markup
+    style: Markup
+    files: Mapping[str, str]
+
+
+def write_report(
+    folder: Folder,
+    runs: pl.DataFrame,
+    *,
+    sections: Sequence[Section] = (),
+    axes: Mapping[str, AxisName] | None = None,
+) -> list[Path]:
+    """Write ``report.html``, figures and tables into the folder of a study; the same runs give the same bytes.
+
+    Parameters
+    ----------
+    runs : what :func:`rankfall.experiments.run_study` gives, in any order.
+    sections : further ones, with the files that go with them.
+    axes : what to call axes, by path.
+    """
+    plan, out, runs = folder.plan, folder.path, checked(runs)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise FileError(f"cannot make the folder {out}: {problem}") from problem
+    averages, apart = means(runs), differences(plan, runs)
+    drawn = _figure(plan, averages, axes or {})
+    written = figures.save(drawn, out / "figure", ("png", "svg", "pdf"))
+    svg = (out / "figure.svg").read_bytes()
+    texts = {
+        "summary.csv": final(averages).write_csv(),
+        "differences.csv": pl.DataFrame([vars(each) for each in apart]).write_csv(),
+        **{name: text for section in sections for name, text in section.files.items()},
+    }
+    context = _context(folder, runs, averages, sections, svg)
+    context["differences"] = tables.difference_tables(plan, apart)
+    if not plan.study.sweeps:
+        texts["table.md"] = template("table.md").render(context)
+    texts["report.html"] = template("report.html").render(context)
+    return [*written, *(_write(out / name, text) for name, text in texts.items())]
+
+
+_PACKAGE = "rankfall.experiments.report"
+
+
+@cache
+def _environment(package: str) -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(name) for name in (package, _PACKAGE)]),
+        autoescape=lambda name: name is None or name.endswith(".html"),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters["short"] = numbers.short
+    return environment
+
+
+def template(name: str, package: str = _PACKAGE) -> jinja2.Template:
+    """A template of a package; what it prints is escaped if it is HTML."""
+    return _environment(package).get_template(name)
+
+
+def _figure(plan: Plan, averages: pl.DataFrame, axes: Mapping[str, AxisName]) -> Any:
+    labels = [case.label for case in plan.study.all_cases]
+    if plan.study.sweeps:
+        return figures.sweeps_figure(averages, panels_of(plan, axes), labels)
+    published = {
+        case.label: case.published.value
+        for case in plan.study.all_cases
+        if case.published is not None and case.published.what == "regret"
+    }
+    order = pl.DataFrame({"case": labels}).with_row_index("order")
+    return figures.cases_figure(averages.join(order, on="case").sort("order", "step").drop("order"), published)
+
+
+def _context(
+    folder: Folder, runs: pl.DataFrame, averages: pl.DataFrame, sections: Sequence[Section], svg: bytes
+) -> dict[str, Any]:
+    plan, study, last = folder.plan, folder.plan.study, final(averages)
+    regret = tables.regret_tables(plan, last) if study.sweeps else [tables.case_table(plan, runs, averages)]
+    return {
+        "study": study,
+        "cases": [case.label for case in study.all_cases],
+        "points": sum(len(sweep.points) for sweep in study.sweeps),
+        "users": numbers.span(setup.users for setup in plan.setups),
+        "svg": base64.b64encode(svg).decode(),
+        "sections": sections,
+        "regret": regret,
+        "topics": tables.topic_tables(plan, last),
+        "clicks": tables.click_tables(plan, last),
+        "speeds": list(about.speeds(folder).items()),
+        "about": list(numbers.flat(about.about(folder))),
+    }
+
+
+def _write(path: Path, text: str) -> Path:
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+    return path

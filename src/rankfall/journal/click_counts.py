@@ -1,0 +1,51 @@
+"""How many lists had feedback and clicks, for each arm, in all and over time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rankfall.journal.records import Entry
+
+MINUTE, HOUR = 60, 3600
+_KEEP = {10: HOUR // 2, MINUTE: 6 * HOUR, HOUR: 30 * 24 * HOUR}
+"""Width of buckets, and for how long they are kept, in seconds."""
+
+
+class ClickCounts:
+    """Counts of one model, folded from the journal like everything else."""
+
+    def __init__(self, counts: dict[str, list[int]] | None = None, buckets: dict[str, Any] | None = None) -> None:
+        self.counts = counts or {}
+        """By arm: lists with feedback, lists with a click, lists whose wait for feedback ran out."""
+        self._buckets: dict[int, dict[int, dict[str, list[int]]]] = {
+            width: {int(start): arms for start, arms in (buckets or {}).get(str(width), {}).items()} for width in _KEEP
+        }
+        """By width, start and arm: lists with feedback, lists with a click, topics covered."""
+
+    def add(self, entry: Entry, *, clicked: bool, expired: bool) -> None:
+        """Count one entry on an event."""
+        arm = entry.arm or "fallback"
+        counts = self.counts.setdefault(arm, [0, 0, 0])
+        counts[0] += 1
+        counts[1] += clicked
+        counts[2] += expired
+        for width, keep in _KEEP.items():
+            buckets = self._buckets[width]
+            start = int(entry.at // width) * width
+            if start not in buckets:
+                for old in [old for old in buckets if old < start - keep]:
+                    del buckets[old]
+            cell = buckets.setdefault(start, {}).setdefault(arm, [0, 0, 0])
+            cell[0] += 1
+            cell[1] += clicked
+            cell[2] += entry.covered
+
+    def history(self, hours: float, now: float) -> tuple[int, list[tuple[int, dict[str, list[int]]]]]:
+        """Width in seconds and the buckets of the last hours, oldest first; by arm as in ``_buckets``."""
+        width = next((width for width, keep in _KEEP.items() if hours * HOUR <= keep), HOUR)
+        cells = sorted(self._buckets[width].items())
+        return width, [(start, arms) for start, arms in cells if start >= now - hours * HOUR]
+
+    def plain(self) -> dict[str, Any]:
+        """All of it as JSON; the constructor takes it back."""
+        return {"counts": self.counts, "buckets": {str(width): cells for width, cells in self._buckets.items()}}

@@ -1,0 +1,156 @@
+"""The one fold: what the journal says, entry by entry. The service, exports and replays all use it.
+
+What the states of owners have learned is not here: it is large, and only a service needs it, for the owners that are
+asked for (see :mod:`rankfall.service.model`). Everything else that entries change is.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from rankfall.array_container import pack, unpack
+from rankfall.errors import InvalidError, JournalError, RankfallError
+from rankfall.journal.catalogs import CatalogState, decode_catalog, encode_catalog
+from rankfall.journal.click_counts import ClickCounts
+from rankfall.journal.entries import (
+    CatalogChanged,
+    FeedbackExpired,
+    FeedbackGiven,
+    ModelCreated,
+    ModelReset,
+    ModelRestored,
+    Record,
+    SettingsChanged,
+    StoredSettings,
+    UserForgotten,
+    decode,
+)
+from rankfall.journal.records import START, Entry, Position
+from rankfall.policies import SERVED
+from rankfall.wire import ModelSettings, convert
+
+_log = logging.getLogger("rankfall.journal")
+
+_VERSION = 2
+"""Of the form in which :meth:`Knowledge.pack` writes. Version 1, of Rankfall 0.1.0, did not say so."""
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """The position from which the states of a model count: from nothing, or from what they were at ``source``."""
+
+    position: Position
+    source: Position | None = None
+
+
+@dataclass
+class ModelHistory:
+    """What the journal says of one model."""
+
+    name: str
+    settings: ModelSettings
+    created: float
+    epochs: list[Epoch]
+    counts: ClickCounts = field(default_factory=ClickCounts)
+
+    def epoch_at(self, position: Position) -> Epoch:
+        """The epoch that an entry at this position belongs to."""
+        return [epoch for epoch in self.epochs if epoch.position <= position][-1]
+
+
+@dataclass
+class Knowledge:
+    """What the journal says up to a position."""
+
+    position: Position = START
+    catalog: CatalogState = field(default_factory=CatalogState)
+    models: dict[str, ModelHistory] = field(default_factory=dict)
+
+    def apply(self, entry: Entry) -> Record:
+        """Take in the next entry; what it says. If a newer version wrote it: JournalError, and nothing changes."""
+        record = decode(entry.kind, entry.version, entry.body, entry.blob)
+        if isinstance(record, FeedbackGiven | FeedbackExpired):
+            model = self.models.get(entry.model)
+            if model is not None:
+                model.counts.add(entry, clicked=bool(clicks_of(record)), expired=isinstance(record, FeedbackExpired))
+        elif isinstance(record, CatalogChanged):
+            self.catalog.apply(record, entry.position.seq)
+        elif isinstance(record, ModelCreated):
+            settings = settings_of(record)
+            self.models[entry.model] = ModelHistory(entry.model, settings, entry.at, [Epoch(entry.position)])
+        elif isinstance(record, SettingsChanged):
+            self.models[entry.model].settings = settings_of(record, self.models[entry.model].settings)
+        elif isinstance(record, ModelReset):
+            self.models[entry.model].epochs.append(Epoch(entry.position))
+        elif isinstance(record, ModelRestored):
+            self.models[entry.model].epochs.append(Epoch(entry.position, Position(*record.source)))
+        else:
+            _: UserForgotten = record  # only states know users
+        self.position = entry.position
+        return record
+
+    def pack(self) -> bytes:
+        """All of it, for a checkpoint."""
+        models = {
+            name: {
+                "settings": msgspec.to_builtins(model.settings),
+                "created": model.created,
+                "epochs": [[epoch.position, epoch.source] for epoch in model.epochs],
+                "counts": model.counts.plain(),
+            }
+            for name, model in self.models.items()
+        }
+        arrays = {}
+        if self.catalog.there:
+            arrays["catalog"] = np.frombuffer(encode_catalog(self.catalog.current()), dtype=np.uint8)
+        return pack({"version": _VERSION, "catalog": self.catalog.version, "models": models}, arrays)
+
+    @classmethod
+    def unpack(cls, data: bytes, position: Position) -> Knowledge | None:
+        """What :meth:`pack` gave; None if it cannot be read, for the journal can always be folded from its start."""
+        try:
+            header, arrays = unpack(data)
+            if header.setdefault("version", 1) > _VERSION:
+                raise JournalError(f"it has version {header['version']}; this one reads up to {_VERSION}")
+            catalog = decode_catalog(arrays["catalog"].tobytes()) if arrays else None
+            models = {name: _model_of(name, plain) for name, plain in header["models"].items()}
+        except (RankfallError, ValueError, KeyError, TypeError, msgspec.ValidationError) as problem:
+            _log.warning("a checkpoint cannot be read; the whole journal is folded", extra={"reason": str(problem)})
+            return None
+        return cls(position, CatalogState(catalog, header["catalog"]), models)
+
+
+def _model_of(name: str, plain: Mapping[str, Any]) -> ModelHistory:
+    epochs, counts = plain.get("epochs", plain.get("turns")), plain.get("counts", plain.get("tally"))  # 0.1.0's words
+    if epochs is None or counts is None:
+        raise JournalError(f"model {name!r} has no epochs or no counts")
+    return ModelHistory(
+        name,
+        settings_of(msgspec.convert(plain["settings"], StoredSettings)),
+        plain["created"],
+        [Epoch(Position(*at), None if source is None else Position(*source)) for at, source in epochs],
+        ClickCounts(**counts),
+    )
+
+
+def settings_of(record: StoredSettings, before: ModelSettings | None = None) -> ModelSettings:
+    """The settings after a record; raises JournalError if this version does not have such settings."""
+    plain = {} if before is None else msgspec.to_builtins(before)
+    try:
+        settings = convert(ModelSettings, {**plain, **msgspec.to_builtins(record)})
+    except InvalidError as problem:
+        raise JournalError(f"settings that this version does not have: {problem}") from None
+    if settings.policy not in SERVED:
+        raise JournalError(f"a policy that this version does not have: {settings.policy!r}")
+    return settings
+
+
+def clicks_of(record: Record) -> list[int]:
+    """The 0-based positions clicked; empty for no click."""
+    return list(record.clicked) if isinstance(record, FeedbackGiven) else []

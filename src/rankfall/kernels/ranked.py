@@ -1,0 +1,238 @@
+"""Kernels of ranked bandits: one bandit for each position, and a list made of what they choose.
+
+``K`` positions have a bandit, ``L`` is the number of items. Lists may be longer (filled up in row order) or shorter.
+``allowed`` (L) says which items may be chosen; ``items`` and ``chosen`` (k) receive the list and the bandits' own
+choices, -1 where there was no choice of a bandit to learn from. ``items`` comes in with -1 where the choice is free; a
+row it holds already stays there.
+"""
+
+import math
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankfall.kernels.jit import compiled, leaf
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+
+@leaf
+def _nth_free(allowed: BoolArray, shown: BoolArray, nth: int) -> int:
+    """The ``nth`` row (from 0) that may be shown and is not yet."""
+    last = -1
+    for row in range(len(allowed)):
+        if allowed[row] and not shown[row]:
+            last = row
+            if nth == 0:
+                return row
+            nth -= 1
+    return last
+
+
+@leaf
+def _place(choice: int, free: int, coin: float, allowed: BoolArray, shown: BoolArray) -> int:
+    """The item to show where a bandit chose ``choice``: that one, or any of the ``free`` ones if it is shown above."""
+    if not shown[choice]:
+        return choice
+    return _nth_free(allowed, shown, min(int(coin * free), free - 1))
+
+
+@compiled
+def ucb_list(
+    counts: FloatArray,
+    sums: FloatArray,
+    plays: FloatArray,
+    exploration: float,
+    allowed: BoolArray,
+    coins: FloatArray,
+    items: IntArray,
+    chosen: IntArray,
+) -> None:
+    """UCB1 at each position: the highest ``sums / counts + sqrt(exploration log(plays) / counts)``, untried first.
+
+    ``coins`` (2 k): the first k decide between equals, the others what is shown when the choice is shown above.
+    """
+    k, L = len(items), len(allowed)
+    shown = np.zeros(L, dtype=np.bool_)
+    index = np.empty(L)
+    free = 0
+    for row in range(L):
+        free += allowed[row]
+    for position in range(k):
+        chosen[position] = -1
+        if items[position] >= 0:
+            continue
+        if position < len(counts):
+            width = exploration * math.log(max(plays[position], 1.0))
+            best, equals = -math.inf, 0
+            for row in range(L):
+                if allowed[row]:
+                    n = counts[position, row]
+                    index[row] = math.inf if n == 0 else sums[position, row] / n + math.sqrt(width / n)
+                    if index[row] > best:
+                        best, equals = index[row], 1
+                    elif index[row] == best:
+                        equals += 1
+            nth = min(int(coins[position] * equals), equals - 1)
+            for row in range(L):
+                if allowed[row] and index[row] == best:
+                    if nth == 0:
+                        chosen[position] = row
+                        break
+                    nth -= 1
+            items[position] = _place(chosen[position], free, coins[k + position], allowed, shown)
+        else:
+            items[position] = _nth_free(allowed, shown, 0)
+        shown[items[position]] = True
+        free -= 1
+
+
+@leaf
+def _probabilities(log_weights: FloatArray, gamma: float, allowed: BoolArray, out: FloatArray) -> None:
+    highest, total, arms = -math.inf, 0.0, 0
+    for row in range(len(allowed)):
+        if allowed[row]:
+            arms += 1
+            highest = max(highest, log_weights[row])
+    for row in range(len(allowed)):
+        out[row] = math.exp(log_weights[row] - highest) if allowed[row] else 0.0
+        total += out[row]
+    for row in range(len(allowed)):
+        if allowed[row]:
+            out[row] = (1.0 - gamma) * out[row] / total + gamma / arms
+
+
+@compiled
+def exp3_probabilities(log_weights: FloatArray, gamma: float, allowed: BoolArray) -> FloatArray:
+    """``(1 - gamma) w / sum(w) + gamma / L`` at each position, over the items that are allowed."""
+    out = np.empty(log_weights.shape)
+    for position in range(len(log_weights)):
+        _probabilities(log_weights[position], gamma, allowed, out[position])
+    return out
+
+
+@compiled
+def exp3_list(
+    log_weights: FloatArray,
+    gamma: float,
+    allowed: BoolArray,
+    coins: FloatArray,
+    items: IntArray,
+    chosen: IntArray,
+    odds: FloatArray,
+) -> None:
+    """EXP3 at each position; ``odds`` receives the probability with which each choice was drawn.
+
+    ``coins`` (2 k): the first k draw the choices, the others what is shown when the choice is shown above.
+    """
+    k, L = len(items), len(allowed)
+    shown = np.zeros(L, dtype=np.bool_)
+    p = np.empty(L)
+    free = 0
+    for row in range(L):
+        free += allowed[row]
+    for position in range(k):
+        chosen[position] = -1
+        odds[position] = 0.0
+        if items[position] >= 0:
+            continue
+        if position < len(log_weights):
+            _probabilities(log_weights[position], gamma, allowed, p)
+            below = 0.0
+            for row in range(L):
+                if allowed[row]:
+                    below += p[row]
+                    if p[row] > 0.0:
+                        chosen[position] = row
+                        if coins[position] < below:
+                            break
+            odds[position] = p[chosen[position]]
+            items[position] = _place(chosen[position], free, coins[k + position], allowed, shown)
+        else:
+            items[position] = _nth_free(allowed, shown, 0)
+        shown[items[position]] = True
+        free -= 1
+
+
+@leaf
+def _best_active(
+    counts: FloatArray,
+    sums: FloatArray,
+    active: BoolArray,
+    distances: FloatArray,
+    radius: float,
+    allowed: BoolArray,
+    above: IntArray,
+    correlated: bool,
+) -> int:
+    best, choice = -math.inf, -1
+    for row in range(len(allowed)):
+        if active[row] and allowed[row]:
+            n = counts[row]
+            r = math.sqrt(radius / (1.0 + n))
+            index = (sums[row] / n if n > 0 else 0.0) + 2.0 * r
+            if correlated:
+                for other in above:
+                    index = min(index, distances[row, other] + r)
+            if index > best:
+                best, choice = index, row
+    return choice
+
+
+@leaf
+def _nearest_free(row: int, distances: FloatArray, allowed: BoolArray, shown: BoolArray) -> int:
+    best, choice = math.inf, -1
+    for other in range(len(allowed)):
+        if allowed[other] and not shown[other] and distances[row, other] < best:
+            best, choice = distances[row, other], other
+    return choice
+
+
+@compiled
+def zooming_list(
+    counts: FloatArray,
+    sums: FloatArray,
+    active: BoolArray,
+    distances: FloatArray,
+    radius: float,
+    correlated: bool,
+    allowed: BoolArray,
+    items: IntArray,
+    chosen: IntArray,
+) -> None:
+    """Zooming at each position: the active item with the highest index, or, if shown above, the nearest free one."""
+    L = len(allowed)
+    shown = np.zeros(L, dtype=np.bool_)
+    everything = np.ones(L, dtype=np.bool_)
+    for position in range(len(items)):
+        chosen[position] = -1
+        if items[position] >= 0:
+            continue
+        if position < len(counts):
+            n, s, a, above = counts[position], sums[position], active[position], items[:position]
+            choice = _best_active(n, s, a, distances, radius, allowed, above, correlated)
+            chosen[position] = choice
+            if choice < 0:  # none of the active ones may be shown: the nearest to the best of them, to learn nothing
+                choice = _best_active(n, s, a, distances, radius, everything, above, correlated)
+            shows = allowed[choice] and not shown[choice]
+            items[position] = choice if shows else _nearest_free(choice, distances, allowed, shown)
+        else:
+            items[position] = _nth_free(allowed, shown, 0)
+        shown[items[position]] = True
+
+
+@compiled
+def uncovered(counts: FloatArray, active: BoolArray, distances: FloatArray, radius: float) -> int:
+    """The first item outside every active one's ball of ``sqrt(radius / (1 + counts))``, or -1."""
+    for row in range(len(active)):
+        covered = False
+        for other in range(len(active)):
+            if active[other] and distances[other, row] <= math.sqrt(radius / (1.0 + counts[other])):
+                covered = True
+                break
+        if not covered:
+            return row
+    return -1

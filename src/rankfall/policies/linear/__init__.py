@@ -1,0 +1,1 @@
+"""Linear policies: one ridge model over item features, of which some columns diminish."""

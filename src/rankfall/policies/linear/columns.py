@@ -1,0 +1,64 @@
+"""The columns of linear policies: which features they use, which of those diminish, and how large they may be."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from rankfall.arrays import FloatArray, IntArray
+from rankfall.catalog import Catalog
+from rankfall.errors import CatalogError, RankError, RankfallError
+from rankfall.kernels.item_scores import Items, items_of
+
+Block = Literal["absent", "constant", "diminishing"]
+"""How a policy uses coverage or relevance: not at all, as it stands, or less what the items above used up."""
+
+LARGEST = 1e6
+"""Features as shown beyond this ruin double precision: phi phi' swamps the identity it is added to."""
+LARGEST_GIVEN = 1e3
+"""Features of a catalog beyond this do so in time: when two columns are nearly alike, millions of lists suffice."""
+
+
+def laid_out(catalog: Catalog, coverage: Block, relevance: Block) -> Items:
+    """The columns that are used, as the kernels take them."""
+    nothing = np.empty((len(catalog), 0))
+    features = nothing if relevance == "absent" else catalog.relevance
+    if np.abs(features).max(initial=0.0) > LARGEST_GIVEN:
+        row, column = np.argwhere(np.abs(features) > LARGEST_GIVEN)[0]
+        raise CatalogError(
+            f"relevance is {features[row, column]:g} at row {row}, feature {column}; "
+            f"scale features to about 1 (at most {LARGEST_GIVEN:g})"
+        )
+    return items_of(
+        nothing if coverage == "absent" else catalog.coverage,
+        features,
+        coverage == "diminishing",
+        relevance == "diminishing",
+    )
+
+
+def features_as_shown(catalog: Catalog, coverage: Block, relevance: Block, lists: IntArray) -> FloatArray:
+    """The features of each of these lists (n, k) of rows, position by position: (n, k, columns)."""
+    blocks = []
+    for how, values in ((coverage, catalog.coverage), (relevance, catalog.relevance)):
+        if how == "absent":
+            continue
+        block = values[lists]
+        if how == "diminishing":
+            left = np.ones_like(block)
+            np.cumprod(1.0 - block[:, :-1], axis=1, out=left[:, 1:])
+            block = left * block
+        blocks.append(block)
+    features = np.concatenate(blocks, axis=2)
+    check_size(float(np.abs(features).max(initial=0.0)), RankError)
+    return features
+
+
+def check_size(largest: float, error: type[RankfallError]) -> None:
+    """Refuse features that double precision cannot carry."""
+    if not largest <= LARGEST:
+        raise error(
+            f"a feature as shown is {largest:g}; diminishing columns with values below 0 grow down the list. "
+            f"Scale features down, or show fewer items (at most {LARGEST:g})"
+        )

@@ -1,0 +1,358 @@
+"""The contract of policies, and what all of them share."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankfall.arrays import IntArray, fill, whole
+from rankfall.catalog import Catalog
+from rankfall.errors import CatalogError, FeedbackError, ProblemError, RankError
+from rankfall.policies.clicks import Click, all_clicks
+from rankfall.policies.explanation import Explanation, Weight
+from rankfall.policies.forgetting import Forgetting
+from rankfall.policies.ranking import Ranking
+from rankfall.policies.request import Request, check_request
+from rankfall.policies.settings import PolicySettings
+
+Need = Literal["coverage", "relevance"]
+
+
+@runtime_checkable
+class PolicyLike(Protocol):
+    """The least that can be simulated: anything that ranks and learns. :class:`Policy` has more."""
+
+    @property
+    def n_items(self) -> int:
+        """How many items there are to rank."""
+        ...
+
+    def rank(
+        self,
+        k: int,
+        *,
+        rng: np.random.Generator | None = None,
+        candidates: Iterable[int] | None = None,
+        exclude: Iterable[int] | None = None,
+    ) -> Ranking:
+        """Show ``k`` items, best first, out of ``candidates`` (all) without ``exclude`` (none)."""
+        ...
+
+    def update(self, ranking: Ranking, click: Click) -> None:
+        """Learn from the clicks on ``ranking``."""
+        ...
+
+
+class Policy(ABC):
+    """Ranks and learns: *catalog + settings + state*.
+
+    A policy says by :meth:`begin` what its state is before the first list, by :meth:`choose` what to show, and by
+    :meth:`learn` what clicks mean. Everything else is here: checks, copies, saving and loading. The contract, which
+    :func:`rankfall.check_policy` tries out:
+
+    - ``rank`` never changes the policy and draws randomness only from ``rng``.
+    - ``update`` gets back the ranking it is about; feedback may come late, out of order, or never.
+    - The state is plain arrays by name; a policy restored from them goes on bit for bit.
+
+    Parameters
+    ----------
+    catalog : the items; for policies that need no features, also how many there are.
+    settings : a value of the class's ``Settings``; or its fields by name.
+
+    Attributes
+    ----------
+    catalog, settings : what it ranks, and how.
+    arrays : the live state of policies that keep it as plain arrays; :meth:`state` gives copies.
+    compact : whether to take less memory and more time; its lists are the same.
+    summary, paper : of the class: what it is in a line, and where it comes from.
+    needs : of the class: the features of a catalog that it uses.
+    randomised : of the class: whether it may rank differently each time it is asked.
+    why_not_served : of the class: why no service can learn with it, or None.
+    why_not_fixed : of the class: why no position of its lists can be fixed, or None.
+
+    >>> class InOrder(Policy):
+    ...     def choose(self, request, rng):
+    ...         return Ranking(request.rows[: request.k])
+    ...     def learn(self, ranking, clicks):
+    ...         pass
+    >>> policy = InOrder(4)
+    >>> policy, policy.rank(2, exclude=[0])
+    (InOrder(4 items), Ranking(1, 2))
+    """
+
+    Settings: ClassVar[type[PolicySettings]] = PolicySettings
+    summary: ClassVar[str] = ""
+    paper: ClassVar[str] = ""
+    needs: ClassVar[frozenset[Need]] = frozenset()
+    randomised: ClassVar[bool] = False
+    why_not_served: ClassVar[str | None] = "it does not say what to keep of a list so that its feedback can come later"
+    why_not_fixed: ClassVar[str | None] = None
+
+    settings: Any
+    arrays: dict[str, NDArray[Any]]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" not in vars(cls):
+            cls.__signature__ = _signature(cls)  # type: ignore[attr-defined]
+
+    def __init__(self, catalog: Catalog | int, settings: PolicySettings | None = None, **named: Any) -> None:
+        self.catalog = self._as_catalog(catalog)
+        self.settings = self._as_settings(settings, named)
+        self._unlimited: Request | None = None
+        self._n_updates = 0
+        self.compact = False
+        self.prepare()
+        self.begin()
+
+    @classmethod
+    def _as_catalog(cls, items: Catalog | int) -> Catalog:
+        if isinstance(items, Catalog):
+            if not len(items) and cls.why_not_served is not None:
+                raise ProblemError(f"{cls.__name__} needs items to rank, and {items!r} has none")
+            return items
+        if cls.needs:
+            raise CatalogError(f"catalog must be a Catalog, got {type(items).__name__}")
+        return Catalog(ids=range(whole("items", items, ProblemError, low=1)))
+
+    @classmethod
+    def _as_settings(cls, settings: PolicySettings | None, named: Mapping[str, Any]) -> Any:
+        if settings is not None and not isinstance(settings, cls.Settings):
+            raise ProblemError(f"settings of {cls.__name__} must be its Settings, or given by name; got {settings!r}")
+        given = {} if settings is None else vars(settings)
+        return cls.Settings.of(cls.__name__, {**given, **named})
+
+    # What a policy of its own implements.
+
+    def prepare(self) -> None:  # noqa: B027 - not every policy has anything to work out
+        """Work out what follows from catalog and settings and never changes; called once."""
+
+    def begin(self) -> None:
+        """Set all that learning changes to what it is before the first list; by default nothing.
+
+        Whatever is put into ``self.arrays`` is saved, restored and copied without further work.
+        """
+        self.arrays = {}
+
+    @abstractmethod
+    def choose(self, request: Request, rng: np.random.Generator | None) -> Ranking:
+        """Make the list for a checked request. Called by :meth:`rank`; must not change the policy."""
+
+    @abstractmethod
+    def learn(self, ranking: Ranking, clicks: list[int]) -> None:
+        """Learn from the positions clicked, from the top; all of it was checked. Called by :meth:`update`."""
+
+    # What callers use.
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.n_items} items)"
+
+    @property
+    def n_items(self) -> int:
+        """How many items there are to rank."""
+        return len(self.catalog)
+
+    @property
+    def n_updates(self) -> int:
+        """How many lists it has learned from."""
+        return self._n_updates
+
+    def rank(
+        self,
+        k: int,
+        *,
+        rng: np.random.Generator | None = None,
+        candidates: Iterable[int] | None = None,
+        exclude: Iterable[int] | None = None,
+        fixed: Mapping[int, int] | None = None,
+    ) -> Ranking:
+        """Make a list of ``k`` rows out of ``candidates`` (all) without ``exclude`` (none), best first.
+
+        ``fixed`` holds rows at 0-based positions, whether they are candidates or not, and shows them nowhere else;
+        the rest is chosen around them. With every position fixed, this is what the policy makes of a given list.
+
+        Policies that draw take their random numbers from ``rng``; without it, from a new generator with a fixed seed.
+
+        >>> from rankfall import Catalog, CascadeLinUCB
+        >>> policy = CascadeLinUCB(Catalog(relevance=[[1.0], [3.0], [2.0]]))
+        >>> policy.rank(2)
+        Ranking(1, 2)
+        >>> policy.rank(2, fixed={0: 0})
+        Ranking(0, 1)
+        """
+        request = self._unlimited
+        if candidates is not None or exclude is not None or fixed is not None:
+            request = check_request(k, len(self.catalog), candidates, exclude, fixed)
+            if fixed and self.why_not_fixed is not None:
+                raise RankError(f"{type(self).__name__} cannot hold rows at fixed positions: {self.why_not_fixed}")
+        elif request is None or type(k) is not int or k != request.k:
+            request = self._unlimited = check_request(k, len(self.catalog))
+        return self.choose(request, rng)
+
+    def update(self, ranking: Ranking, click: Click) -> None:
+        """Learn from clicks at 0-based positions, or from None for no click; the ranking may be an old one."""
+        self.check_ranking(ranking)
+        self.learn(ranking, all_clicks(click, len(ranking.items)))
+        self._n_updates += 1
+
+    def check_ranking(self, ranking: Ranking) -> None:
+        """Raise :class:`FeedbackError` unless this policy can learn from the ranking."""
+        if not isinstance(ranking, Ranking):
+            raise FeedbackError(f"expected the Ranking that was shown, got {type(ranking).__name__}")
+        rows = ranking.items.tolist()
+        n_items = len(self.catalog)
+        if not rows or max(rows) >= n_items:
+            said = f"row {max(rows)} of {n_items} items" if rows else "no items"
+            raise FeedbackError(
+                f"the ranking shows {said}; give back one that rank() made, "
+                f"with rows from 0 to {n_items - 1} and its note"
+            )
+
+    def foreign(self, ranking: Ranking) -> FeedbackError:
+        """The error for a ranking whose note is not one that this policy writes."""
+        name = type(self).__name__
+        return FeedbackError(f"the ranking must be one that {name} made, got one with the note {ranking.note!r}")
+
+    # State.
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Everything that was learned, as arrays by name: a copy."""
+        return {"n_updates": np.array(self._n_updates), **{name: array.copy() for name, array in self.arrays.items()}}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Know exactly this, as :meth:`state` gave it; raises ValueError, and changes nothing, where that cannot be."""
+        expected = self.state()
+        if arrays.keys() != expected.keys():
+            raise ValueError(f"{type(self).__name__} needs the arrays {', '.join(expected)}; got {', '.join(arrays)}")
+        for name, own in expected.items():
+            fill(own, name, arrays[name])
+        self._n_updates = int(expected.pop("n_updates"))
+        self.arrays = expected
+
+    def fresh(self) -> Self:
+        """The same policy before it has learned anything; the two share what never changes."""
+        twin = copy.copy(self)
+        twin._n_updates = 0
+        twin.begin()
+        return twin
+
+    def with_state(self, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """The same policy with another state; raises ValueError where the arrays cannot be one."""
+        twin = self.fresh()
+        twin.restore(arrays)
+        return twin
+
+    def with_settings(self, **changes: Any) -> Self:
+        """A policy with other settings that knows all this one has learned: a copy of it.
+
+        >>> from rankfall import CascadeUCB1
+        >>> CascadeUCB1(4).with_settings(exploration=0.5).settings.exploration
+        0.5
+        """
+        twin = copy.copy(self)
+        twin.settings = self._as_settings(self.settings, changes)
+        twin.prepare()
+        twin.begin()
+        twin.restore(self.state())
+        return twin
+
+    def with_catalog(self, catalog: Catalog) -> Self:
+        """A policy over a newer catalog that knows all this one has learned; not every policy can."""
+        raise CatalogError(
+            f"{type(self).__name__} learns about the rows of one catalog, and cannot go on with {catalog!r}; "
+            "make a new policy"
+        )
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """A policy that learns on its own from here; what never changes is shared."""
+        twin = memo[id(self)] = self.with_state(self.state())
+        return twin
+
+    def save(self, path: str | Path) -> None:
+        """Write policy and catalog to one file; :func:`rankfall.load` restores them bit for bit.
+
+        A zip of plain arrays and one JSON text; nothing in it is ever executed. The file appears whole or not at all.
+        """
+        from rankfall.policies.saving import save
+
+        save(self, path)
+
+    # What a service needs. Policies that can be served implement all of it.
+
+    @classmethod
+    def learns(cls, feedback: str | None = None) -> str:  # noqa: ARG003 - not every policy has a choice
+        """What its state means, with this feedback; policies that say the same can take over from each other."""
+        return f"what {cls.__name__} learns"
+
+    @classmethod
+    def serve(
+        cls,
+        catalog: Catalog,
+        *,
+        gamma: float = 1.0,
+        forgetting: Forgetting | None = None,
+        feedback: str | None = None,
+        shared: bool = True,
+    ) -> Self:
+        """A policy for a service, before it has learned anything; raises :class:`ProblemError` for what it lacks.
+
+        Parameters
+        ----------
+        gamma : exploration; 1 for policies without such a setting.
+        forgetting, feedback : how old lists fade, and which items count as seen, if not as the policy has it.
+        shared : whether one state serves many callers. Where each has one of their own, states take less memory and
+            lists more time; the lists are the same.
+        """
+        if cls.why_not_served is not None:
+            raise ProblemError(f"{cls.__name__} cannot be served: {cls.why_not_served}")
+        policy = cls(catalog, **cls.served_settings(gamma, forgetting, feedback))
+        policy.compact = not shared
+        return policy.fresh()
+
+    @classmethod
+    def served_settings(cls, gamma: float, forgetting: Forgetting | None, feedback: str | None) -> dict[str, Any]:
+        """The settings for what a service can set; raises :class:`ProblemError` for what the policy lacks."""
+        raise ProblemError(f"{cls.__name__} has none of gamma {gamma}, forgetting {forgetting}, feedback {feedback}")
+
+    def sharing(self, other: Policy) -> Self:
+        """The same policy on the state of another one that learns alike; the two share it from now on."""
+        raise self._not_served(f"take over the state of {other!r}")
+
+    def record(self, ranking: Ranking) -> bytes:
+        """What must be kept of a list so that its feedback can be learned later."""
+        raise self._not_served(f"keep a record of {ranking!r}")
+
+    def records(self, lists: IntArray) -> list[bytes]:
+        """What :meth:`record` gives for each of these lists (n, k) of rows."""
+        raise self._not_served(f"keep records of {len(lists)} lists")
+
+    def learn_record(self, record: bytes, click: Click) -> None:
+        """Learn from the clicks on a list of which :meth:`record` was kept, however the catalog changed since."""
+        raise self._not_served(f"learn {click!r} from a record of {len(record)} bytes")
+
+    def explain(self, ranking: Ranking) -> list[Explanation]:
+        """Where each score came from when the list was made."""
+        raise self._not_served(f"explain {ranking!r}")
+
+    def learned(self) -> list[Weight]:
+        """What was learned, for people to read."""
+        raise self._not_served("say in words what it has learned")
+
+    def _not_served(self, what: str) -> ProblemError:
+        return ProblemError(f"{type(self).__name__} cannot {what}: {self.why_not_served}")
+
+
+def _signature(cls: type[Policy]) -> inspect.Signature:
+    """``(catalog, *, ...)`` with the settings of the class, so that help() tells which there are."""
+    kind = inspect.Parameter.KEYWORD_ONLY
+    first = inspect.Parameter("catalog", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    named = [inspect.Parameter(f.name, kind, default=f.default, annotation=f.type) for f in fields(cls.Settings)]
+    return inspect.Signature([first, *named])

@@ -1,0 +1,107 @@
+"""RankedEXP3: an EXP3 bandit for each position."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankfall.arrays import FloatArray, IntArray
+from rankfall.errors import FeedbackError
+from rankfall.kernels import ranked
+from rankfall.policies.randomness import generator
+from rankfall.policies.ranked.policy import Choices, Counted, RankedPolicy, RankedSettings
+from rankfall.policies.ranking import Ranking
+from rankfall.policies.request import Request
+from rankfall.policies.settings import count, one_of, real
+
+
+@dataclass(frozen=True)
+class RankedEXP3Settings(RankedSettings):
+    """Settings of :class:`RankedEXP3`."""
+
+    steps: int = count(10_000)
+    exploration: float | None = real(None, low=0.0, high=1.0)
+    clicks: Counted = one_of("first", "first", "all")
+
+
+class RankedEXP3(RankedPolicy):
+    """An EXP3 bandit for each position, with guarantees even where users change.
+
+    Radlinski, Kleinberg, Joachims: Learning Diverse Rankings with Multi-Armed Bandits, ICML 2008, with EXP3. The Ranked
+    Bandits Algorithm as in :class:`RankedUCB1`, with EXP3 (Auer, Cesa-Bianchi, Freund, Schapire 2002) as
+    ``MAB_i``, over L items with weights w, at first 1:
+
+    1. ``p_a = (1 - gamma) w_a / sum(w) + gamma / L``; the choice is drawn from p.
+    2. Told x for the choice a: ``w_a *= exp(gamma (x / p_a) / L)``, with the p it was drawn from. x / p_a for the
+       choice and 0 for the others is an unbiased estimate of what each would have earned.
+
+    EXP3 has its guarantee whatever the user does, so the lists are as good as greedy ones in the long run even where
+    the upper positions still change: expected clicks are at least (1 - 1/e) OPT - O(k sqrt(T L log L)).
+
+    Where this form differs: weights are kept as logarithms, so that they never overflow; late feedback is weighed with
+    the probability its choice had when it was drawn, which is noted in the ranking; with ``candidates``
+    and ``exclude`` p is over what may be shown. Positions beyond ``k`` are filled in row order and learn nothing.
+
+    Parameters
+    ----------
+    catalog : the items, or how many there are.
+    k : positions to learn.
+    steps : the horizon T, from which the share of exploration follows if it is not given.
+    exploration : gamma, the share of uniform exploration; ``min(1, sqrt(L log L / ((e - 1) T)))`` if not given (Auer et
+        al., Corollary 3.2).
+    clicks : ``"first"``, as the paper has one click a list at most, or ``"all"`` to learn the expected number of
+        clicks.
+
+    >>> policy = RankedEXP3(4, k=2, exploration=0.2)
+    >>> policy.probabilities()[0]
+    array([0.25, 0.25, 0.25, 0.25])
+    """
+
+    Settings = RankedEXP3Settings
+    summary = "an EXP3 bandit for each position, with guarantees even where users change"
+    paper = "Radlinski, Kleinberg, Joachims: Learning Diverse Rankings with Multi-Armed Bandits, ICML 2008"
+    randomised = True
+
+    settings: RankedEXP3Settings
+
+    def prepare(self) -> None:
+        """The share of uniform exploration."""
+        super().prepare()
+        n, given = self.n_items, self.settings.exploration
+        paper = min(1.0, math.sqrt(n * math.log(n) / ((math.e - 1) * self.settings.steps)))
+        self.exploration = paper if given is None else given
+
+    def begin(self) -> None:
+        """The logarithm of each weight (k, items)."""
+        self.arrays = {"log_weights": np.zeros((self.k, self.n_items))}
+
+    @property
+    def counted(self) -> Counted:
+        """Which clicks are told to the bandits."""
+        return self.settings.clicks
+
+    def probabilities(self) -> FloatArray:
+        """With what probability each bandit chooses each item (k, items), where all may be shown."""
+        everything = np.ones(self.n_items, dtype=bool)
+        return ranked.exp3_probabilities(self.arrays["log_weights"], self.exploration, everything)
+
+    def choose(self, request: Request, rng: np.random.Generator | None) -> Ranking:
+        """Show what the bandits choose."""
+        coins = generator(rng).random(2 * request.k)
+        items, chosen, odds = request.empty_list(), np.empty(request.k, dtype=np.int64), np.empty(request.k)
+        log_weights = self.arrays["log_weights"]
+        ranked.exp3_list(log_weights, self.exploration, request.allowed(), coins, items, chosen, odds)
+        return Ranking.trusted(items, Choices(chosen.tolist(), odds.tolist()), self.catalog)
+
+    def tell(self, chosen: Choices, shown: IntArray, clicks: list[int]) -> None:
+        """Raise the weights of what was clicked; nothing changes for choices that earned nothing."""
+        if len(chosen.odds) != len(chosen.items):
+            raise FeedbackError("the ranking does not say with what probability its items were drawn")
+        for position in clicks:
+            choice = chosen.items[position]
+            if choice >= 0 and choice == shown[position]:
+                weights = self.arrays["log_weights"][position]
+                weights[choice] += self.exploration / (chosen.odds[position] * self.n_items)
+                weights -= weights.max()

@@ -1,0 +1,105 @@
+"""A checked request for a list: how long, which rows may be shown, and which are fixed where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from rankfall.arrays import BoolArray, FloatArray, IntArray, rows, whole
+from rankfall.errors import RankError
+
+
+class Request(NamedTuple):
+    """What :meth:`rankfall.Policy.rank` was asked for, after all checks.
+
+    Attributes
+    ----------
+    k : how many items the list has.
+    rows : (n,) the rows to choose from where nothing is fixed, ascending; enough of them, and none that is fixed.
+    fixed : rows by 0-based position.
+    n_items : how many items there are in all.
+    """
+
+    k: int
+    rows: IntArray
+    fixed: Mapping[int, int]
+    n_items: int
+
+    @property
+    def everything(self) -> bool:
+        """Whether every item may be shown, and none is fixed."""
+        return len(self.rows) == self.n_items
+
+    def allowed(self) -> BoolArray:
+        """Which items may be chosen: (n_items,)."""
+        if len(self.rows) == self.n_items:
+            return np.ones(self.n_items, dtype=bool)
+        mask = np.zeros(self.n_items, dtype=bool)
+        mask[self.rows] = True
+        return mask
+
+    def empty_list(self) -> IntArray:
+        """The rows of the list: those that are fixed, and -1 where the choice is free."""
+        items = np.full(self.k, -1, dtype=np.int64)
+        for position, row in self.fixed.items():
+            items[position] = row
+        return items
+
+    def best(self, scores: FloatArray) -> IntArray:
+        """The rows with the highest of these scores (n_items,), equals by the lower row, around those that are fixed.
+
+        >>> check_request(3, 5, fixed={1: 0}).best(np.array([9.0, 0.1, 0.7, 0.7, 0.2]))
+        array([2, 0, 3])
+        """
+        items = self.empty_list()
+        free = items < 0
+        items[free] = self.rows[np.argsort(-scores[self.rows], kind="stable")[: np.count_nonzero(free)]]
+        return items
+
+
+def check_request(
+    k: int,
+    n_items: int,
+    candidates: Iterable[int] | None = None,
+    exclude: Iterable[int] | None = None,
+    fixed: Mapping[int, int] | None = None,
+) -> Request:
+    """The request, if a list can be made for it; otherwise a :class:`RankError` says why not.
+
+    A fixed row stands at its position, whether it is a candidate or not.
+
+    >>> check_request(2, 5, [4, 1, 0], [1]).rows
+    array([0, 4])
+    >>> check_request(2, 5, [4, 1, 0], [1], fixed={1: 4}).rows
+    array([0])
+    """
+    k = whole("k", k, RankError, low=1)
+    held = _fixed_rows(fixed, k, n_items)
+    wanted = None if candidates is None else rows("candidates", candidates, n_items, RankError)
+    barred = held if exclude is None else np.concatenate([held, rows("exclude", exclude, n_items, RankError)])
+    if len(held) == k:  # nothing to choose
+        return Request(k, np.empty(0, dtype=np.int64), fixed or {}, n_items)
+    if wanted is None and not len(barred):
+        allowed = np.arange(n_items)
+    else:
+        keep = np.zeros(n_items, dtype=bool)
+        keep[slice(None) if wanted is None else wanted] = True
+        keep[barred] = False
+        allowed = np.flatnonzero(keep)
+    most = len(held) + len(allowed)
+    if k > most:
+        raise RankError(f"k is {k} and only {most} of {n_items} items may be shown; ask for at most that many")
+    return Request(k, allowed, fixed or {}, n_items)
+
+
+def _fixed_rows(fixed: Mapping[int, int] | None, k: int, n_items: int) -> IntArray:
+    """The rows that are fixed, if each has its own position below ``k``."""
+    if fixed is None:
+        return np.empty(0, dtype=np.int64)
+    if not isinstance(fixed, Mapping):
+        raise RankError(f"fixed must map positions to rows, got {type(fixed).__name__}")
+    for position in fixed:
+        whole("a position in fixed", position, RankError, low=0, high=k - 1)
+    return rows("fixed", fixed.values(), n_items, RankError)

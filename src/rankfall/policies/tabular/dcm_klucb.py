@@ -1,0 +1,93 @@
+"""DCMKLUCB: learns each item's attraction from several clicks."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankfall.arrays import FloatArray, IntArray
+from rankfall.kernels import item_bounds
+from rankfall.policies.settings import PolicySettings, real, reals
+from rankfall.policies.tabular.cascade_klucb import kl_budget
+from rankfall.policies.tabular.counts import AllClickCounts
+from rankfall.policies.tabular.policy import TabularPolicy
+
+
+@dataclass(frozen=True)
+class DCMKLUCBSettings(PolicySettings):
+    """Settings of :class:`DCMKLUCB`."""
+
+    termination: tuple[float, ...] | None = reals(None)
+    exploration: float = real(3.0, low=0.0)
+
+
+class DCMKLUCB(TabularPolicy):
+    """Learns from several clicks: KL-UCB bounds where users click on until they are satisfied.
+
+    Katariya, Kveton, Szepesvári, Wen: DCM Bandits: Learning to Rank with Multiple Clicks, ICML 2016, dcmKL-UCB. In the
+    dependent click model the user clicks every attractive item and after a click at position k leaves, satisfied, with
+    probability ``v(k)``. Attraction is learned, the order of the v(k) is known::
+
+        for all t = 1, ..., n:
+            for all items e:  U_t(e) = max{q in [w(e), 1] : T(e) D_KL(w(e) || q) <= log t + 3 log log t}
+            A_t = argmax f(A, U_t, v): the K items with the largest U_t(e), the largest of them at the position with
+                the highest v(k), the next at the position with the next highest, ...
+            show A_t, observe the clicks c_t in {0, 1}^K
+            C_last = the last position clicked, or K without a click
+            for k = 1, ..., C_last:   e = the k-th item of A_t
+                T(e) += 1,   w(e) = ((T(e) - 1) w(e) + c_t(k)) / T(e)
+
+    Below the last click nothing is known: the user may have left satisfied, or found nothing more attractive.
+
+    Where ours differs: initialisation, ties and ``log log t`` as in :class:`CascadeKLUCB`.
+
+    Parameters
+    ----------
+    catalog : the items, or how many there are.
+    termination : v(k) for each position, or any numbers in the same order; None if it never rises from one position
+        to the next, so that lists are in decreasing order of U. Positions beyond those given come last.
+    exploration : the factor 3 of ``log log t``.
+
+    >>> policy = DCMKLUCB(4)
+    >>> policy.update(policy.rank(3), [0, 1])
+    >>> policy.observed
+    array([1., 1., 0., 0.])
+    >>> policy.rank(4)
+    Ranking(2, 3, 0, 1)
+    >>> DCMKLUCB(4, termination=[0.2, 0.9, 0.5]).rank(3)
+    Ranking(2, 0, 1)
+    """
+
+    Settings = DCMKLUCBSettings
+    summary = "attraction by item, learned from several clicks"
+    paper = "Katariya et al.: DCM Bandits: Learning to Rank with Multiple Clicks, ICML 2016"
+    counts_kind = AllClickCounts
+
+    settings: DCMKLUCBSettings
+
+    def prepare(self) -> None:
+        """See whether positions are to be filled in another order than from the top."""
+        super().prepare()
+        known = self.settings.termination or ()
+        self._reordered = any(a < b for a, b in itertools.pairwise(known))
+
+    def place(
+        self,
+        observed: FloatArray,
+        clicked: FloatArray,
+        rows: IntArray,
+        items: IntArray,
+        scores: FloatArray,
+        rng: np.random.Generator | None,  # noqa: ARG002 - draws nothing
+    ) -> None:
+        """The highest KL-UCB bounds, the best at the position where users leave most."""
+        budget = kl_budget(self.n_updates, self.settings.exploration)
+        item_bounds.kl_list(rows, observed, clicked, budget, items, scores)
+        if self._reordered:
+            known = np.array((self.settings.termination or ())[: len(items)])
+            order = np.arange(len(items))
+            order[: len(known)] = np.argsort(-known, kind="stable")
+            items[order] = items.copy()
+            scores[order] = scores.copy()

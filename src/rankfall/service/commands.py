@@ -1,0 +1,289 @@
+"""What callers want written, as small frozen values. The writer carries them out and gives each its result."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from rankfall.catalog import Catalog, Id
+from rankfall.errors import ConflictError, NotFoundError
+from rankfall.journal.catalogs import encode_catalog
+from rankfall.journal.entries import (
+    CatalogChanged,
+    FeedbackGiven,
+    ItemPatched,
+    ModelCreated,
+    ModelReset,
+    ModelRestored,
+    SettingsChanged,
+    UserForgotten,
+    decode,
+    encode,
+)
+from rankfall.journal.fold import settings_of
+from rankfall.service.model import OwnerView
+from rankfall.service.state import ServerState, fingerprint
+from rankfall.service.tokens import token
+from rankfall.stores import Event, OnEvent, Snapshot, Transaction
+from rankfall.wire import FeedbackRequest, ItemPatch, ModelSettings, Result
+
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class Command(Generic[R_co]):
+    """Something to be written, or to be read by the thread that writes; ``R_co`` is what it gives."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOwner(Command[OwnerView]):
+    """Bring the state of an owner into memory."""
+
+    model: str
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoreEvent(Command[Event]):
+    """Store a list before the caller gets it; for a retry, the list of the first time."""
+
+    event: Event
+
+
+class FeedbackResult(NamedTuple):
+    """What became of one feedback."""
+
+    result: Result
+    reason: str = ""
+    model: str = ""
+    arm: str = ""
+    clicked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GiveFeedback(Command[tuple[FeedbackResult, ...]]):
+    """Store feedback. ``models`` are those that the caller may know of; None for all."""
+
+    feedback: tuple[FeedbackRequest, ...]
+    models: frozenset[str] | None = None
+    token: str = field(default_factory=lambda: token(8))
+
+
+class Decision(Command[R]):
+    """Something whose meaning depends on what the server knows: it is written with a look at the state.
+
+    While learning has stopped, what the server knows is out of date: then decisions are refused, unless they say that
+    they can be made all the same.
+    """
+
+    __slots__ = ()
+    while_stopped: ClassVar[bool] = False
+
+    def write(self, tx: Transaction, state: ServerState, now: float) -> R:
+        """Write it; raises what speaks against it."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class FindEvent(Decision[Event | None]):
+    """The list that a request was given earlier, if it was the same request."""
+
+    while_stopped: ClassVar[bool] = True
+    model: str
+    request_id: str
+    digest: str
+
+    def write(self, tx: Transaction, state: ServerState, now: float) -> Event | None:  # noqa: ARG002
+        """Read it."""
+        earlier = tx.event_of_request(self.model, self.request_id)
+        return earlier if earlier is not None and earlier.digest == self.digest else None
+
+
+@dataclass(frozen=True, slots=True)
+class Activate(Decision[float]):
+    """A list is shown now, and the wait for feedback begins; gives when it ends."""
+
+    while_stopped: ClassVar[bool] = True
+    event_id: str
+    models: frozenset[str] | None = None
+
+    def write(self, tx: Transaction, state: ServerState, now: float) -> float:
+        """Mark the list as shown."""
+        event = tx.events([self.event_id])[0]
+        if event is None or event.model not in state.models or not (self.models is None or event.model in self.models):
+            raise NotFoundError("no list with this event_id")
+        if event.active:
+            return event.expires
+        if now > event.expires:
+            raise ConflictError("the list has expired; it can no longer be activated")
+        expires = now + state.models[event.model].settings.feedback_wait
+        tx.activate(self.event_id, expires)
+        return expires
+
+
+@dataclass(frozen=True, slots=True)
+class PutItems(Decision[int]):
+    """Put items into the catalog and take others out; gives the version this makes."""
+
+    items: Catalog | None
+    delete: tuple[Id, ...] = ()
+    replace: bool = False
+
+    def write(self, tx: Transaction, state: ServerState, now: float) -> int:  # noqa: ARG002
+        """Append the change."""
+        items = None if self.items is None else encode_catalog(self.items)
+        return tx.append(encode(CatalogChanged(replace=self.replace, items=items, delete=self.delete)), "", now)
+
+
+@dataclass(frozen=True, slots=True)
+class SeedCatalog(Decision[None]):
+    """Make this the catalog if there is none."""
+
+    catalog: Catalog
+
+    def write(self, tx: Transaction, state: ServerState, now: float) -> None:  # noqa: ARG002
+        """Append it, unless another server was faster."""
+        tx.exclusive()
+        if tx.first("catalog", "") is None:
+            tx.append(encode(CatalogChanged(replace=True, items=encode_catalog(self.catalog))), "", now)
+
+
+@dataclass(frozen=True, slots=True)
+class PatchItem(Decision[int]):
+    """Change parts of an item; gives the version this makes."""
+
+    id: Id
+    patch: ItemPatch
+
+    def write(self, tx: Transaction, state: ServerState, now: float) -> int:  # noqa: ARG002
+        """Append the change, as a change: two servers that patch one item do not undo each other."""
+        patch = msgspec.convert({"id": self.id, **msgspec.to_builtins(self.patch)}, ItemPatched)
+        return tx.append(encode(CatalogChanged(patch=patch)), "", now)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateModel(Decision[bool]):
+    """Make a model; False if it is there with the same settings."""
+
+    name: str
+    settings: ModelSettings
+
+    def write(self, tx: Transaction, state: ServerState, now: float) -> bool:
+        """Append it, unless it is there."""
+        tx.exclusive()
+        made = tx.first("create", self.name)
+        if made is None:
+            tx.append(encode(msgspec.convert(msgspec.to_builtins(self.settings), ModelCreated)), self.name, now)
+            return True
+        if self.name in state.models:
+            settings = state.models[self.name].settings
+        else:  # it was made a moment ago, maybe by another server
+            record = decode(made.kind, made.version, made.body)
+            assert isinstance(record, ModelCreated)
+            settings = settings_of(record)
+        if settings != self.settings:
+            raise ConflictError(f"model {self.name!r} is there already, with other settings; PATCH changes them")
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSettings(Decision[int]):
+    """Change settings of a model; what was learned stays."""
+
+    model: str
+    changes: Mapping[str, Any]
+
+    def write(self, tx: Transaction, state: ServerState, now: float) -> int:  # noqa: ARG002
+        """Append the changes."""
+        return tx.append(encode(msgspec.convert(dict(self.changes), SettingsChanged)), self.model, now)
+
+
+@dataclass(frozen=True, slots=True)
+class Reset(Decision[int]):
+    """Unlearn everything, for all owners. The journal stays, so a snapshot can be restored."""
+
+    model: str
+
+    def write(self, tx: Transaction, state: ServerState, now: float) -> int:  # noqa: ARG002
+        """Append it."""
+        return tx.append(encode(ModelReset()), self.model, now)
+
+
+@dataclass(frozen=True, slots=True)
+class TakeSnapshot(Decision[Snapshot]):
+    """Give a name to the state as it is."""
+
+    model: str
+    name: str = ""
+
+    def write(self, tx: Transaction, state: ServerState, now: float) -> Snapshot:
+        """Store the name, and the states, so that going back to them is fast."""
+        model = state.model(self.model)
+        position = model.position_of("") if model.settings.scope == "global" else None
+        snapshot_id = f"s-{secrets.token_hex(6)}"
+        snapshot = Snapshot(snapshot_id, self.model, self.name, position or state.position, now)
+        tx.add_snapshot(snapshot)
+        tx.save(model.unsaved(), state.position)
+        return snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Restore(Decision[int]):
+    """Go back to a snapshot, for all owners."""
+
+    snapshot: Snapshot
+
+    def write(self, tx: Transaction, state: ServerState, now: float) -> int:  # noqa: ARG002
+        """Append it."""
+        record = ModelRestored(self.snapshot.position, self.snapshot.id)
+        return tx.append(encode(record), self.snapshot.model, now)
+
+
+class Forgotten(NamedTuple):
+    """What was removed of a user: states, lists, and the name from other lists."""
+
+    states: int
+    removed: int
+    anonymised: int
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetUser(Decision[Forgotten]):
+    """Remove what is held on a user."""
+
+    user: str
+
+    def write(self, tx: Transaction, state: ServerState, now: float) -> Forgotten:
+        """Remove it, and say so to the other servers without the name."""
+        tx.exclusive()  # so that no state is saved by others meanwhile
+        salt = secrets.token_hex(8)
+        tx.append(encode(UserForgotten(salt, fingerprint(self.user, salt))), "", now)
+        own = [name for name, model in state.models.items() if model.settings.scope == "user"]
+        return Forgotten(*tx.forget(self.user, own))
+
+
+@dataclass(frozen=True, slots=True)
+class StoreImported(Decision[tuple[bool, ...]]):
+    """Store lists of a click log with their feedback: the 0-based positions clicked. Gives which lists are new."""
+
+    events: tuple[Event, ...]
+    clicks: tuple[tuple[int, ...], ...]
+
+    def write(self, tx: Transaction, state: ServerState, now: float) -> tuple[bool, ...]:  # noqa: ARG002
+        """Store what is not there yet."""
+        tx.exclusive()  # two imports at a time would wait for each other in a ring
+        new = tx.add_events(self.events)
+        tx.append_on_events(
+            [
+                OnEvent(encode(FeedbackGiven(clicks)), event.id, event.model, event.owner, now, "import")
+                for event, clicks, is_new in zip(self.events, self.clicks, new, strict=True)
+                if is_new
+            ]
+        )
+        return tuple(new)

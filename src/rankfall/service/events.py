@@ -1,0 +1,120 @@
+"""A list as it is stored, with the response to its caller."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from datetime import UTC, datetime
+
+import msgspec
+import numpy as np
+
+from rankfall.policies import Policy
+from rankfall.service.model import Model, OwnerView
+from rankfall.service.ranking import ChosenList, ResolvedRequest
+from rankfall.service.tokens import token
+from rankfall.stores import Event
+from rankfall.wire import RankedItem, RankRequest, RankResponse
+
+
+def event_of(model: Model, owner: OwnerView, resolved: ResolvedRequest, chosen: ChosenList, now: float) -> Event:
+    """The list as it is stored, with the response to the caller."""
+    request = resolved.request
+    event_id = f"{int(now * 1000):012x}{token(10)}"
+    expires = now + model.settings.feedback_wait
+    limits = {name: getattr(request, name) for name in ("candidates", "exclude") if getattr(request, name) is not None}
+    response = response_of(
+        model, resolved, chosen, policy=owner.policy, event_id=event_id, version=owner.version, expires=expires
+    )
+    return Event(
+        id=event_id,
+        model=model.name,
+        owner=model.owner(request.user, request.segment) or "",
+        user=request.user,
+        segment=request.segment,
+        request_id=request.request_id,
+        digest=digest_of(request) if request.request_id is not None else None,
+        created=now,
+        expires=expires,
+        active=not request.defer_activation,
+        arm=chosen.arm,
+        learn=chosen.ranking is not None,
+        propensity=chosen.propensity,
+        catalog=owner.catalog_version,
+        covered=int(np.count_nonzero(resolved.catalog.coverage[chosen.rows].max(axis=0, initial=0.0))),
+        request=json.dumps(limits) if limits else None,
+        response=msgspec.json.encode(response).decode(),
+        features=None if chosen.ranking is None else owner.policy.record(chosen.ranking),
+    )
+
+
+def response_of(
+    model: Model,
+    resolved: ResolvedRequest,
+    chosen: ChosenList,
+    *,
+    policy: Policy | None = None,
+    event_id: str | None = None,
+    version: int = 0,
+    expires: float | None = None,
+) -> RankResponse:
+    """What the caller gets. Without an ``event_id`` the list is not stored, and no feedback on it can be given."""
+    return RankResponse(
+        event_id=event_id,
+        model=model.name,
+        items=_ranked_items(resolved, chosen, policy if resolved.request.explain else None),
+        model_version=version,
+        policy=model.settings.policy if chosen.arm == "policy" else "baseline",
+        mode=model.settings.mode,
+        arm=chosen.arm,
+        expires_at=None if expires is None else moment(expires),
+        unknown=tuple(resolved.unknown),
+    )
+
+
+def _ranked_items(resolved: ResolvedRequest, chosen: ChosenList, explained_by: Policy | None) -> tuple[RankedItem, ...]:
+    ids, titles, ranking, rows = resolved.catalog.ids, resolved.catalog.titles, chosen.ranking, chosen.rows.tolist()
+    scores = [None] * len(rows) if ranking is None else [_finite(score) for score in ranking.scores.tolist()]
+    items = tuple(
+        RankedItem(ids[row], i + 1, scores[i], None if titles is None else titles[row]) for i, row in enumerate(rows)
+    )
+    if explained_by is None or ranking is None:
+        return items
+    return tuple(
+        msgspec.structs.replace(
+            item,
+            relevance=float(parts.relevance),
+            coverage={topic: float(gain) for topic, gain in parts.coverage.items()},
+            bonus=_finite(float(parts.bonus)),
+        )
+        for item, parts in zip(items, explained_by.explain(ranking), strict=True)
+    )
+
+
+def _finite(score: float) -> float | None:
+    """A score as JSON has it: that of an item never observed is without bound, and has no number there."""
+    return score if math.isfinite(score) else None
+
+
+def digest_of(request: RankRequest) -> str:
+    """A fingerprint of a request, to tell a retry from another request with the same ``request_id``.
+
+    It is stored with the event, so it must never change: the fields of RankRequest in their order, as JSON.
+
+    >>> digest_of(RankRequest(user="anna", k=3, request_id="r1"))
+    '586f080c9b9d1d50de1a48ea3ada8c2e'
+    """
+    if type(request) is not RankRequest:  # one of a batch is the same request as it is alone
+        request = RankRequest(**{name: getattr(request, name) for name in RankRequest.__struct_fields__})
+    return hashlib.blake2b(msgspec.json.encode(request), digest_size=16).hexdigest()
+
+
+def moment(seconds: float) -> datetime:
+    """A moment, in UTC, from seconds since 1970."""
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def iso(seconds: float) -> str:
+    """A moment as text, in UTC."""
+    return moment(seconds).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,0 +1,156 @@
+"""What a server knows: the journal folded up to a position, with the states of owners in memory."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rankfall.catalog import Catalog
+from rankfall.errors import JournalError, NotFoundError
+from rankfall.journal.catalogs import CatalogState
+from rankfall.journal.entries import (
+    FeedbackExpired,
+    FeedbackGiven,
+    ModelCreated,
+    ModelReset,
+    ModelRestored,
+    UserForgotten,
+)
+from rankfall.journal.fold import Knowledge
+from rankfall.service.model import Model, OwnerView
+from rankfall.stores import START, Checkpoint, Entry, Position, Store
+
+_log = logging.getLogger("rankfall.service")
+
+PAGE = 1000
+"""Entries of the journal read at a time."""
+_END = Position(2**62, 2**62)
+_OWNER = "engine"
+"""Under this owner, and no model, the checkpoint of everything but the states of owners is kept."""
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """Why learning has stopped, and before which entry."""
+
+    position: Position
+    reason: str
+
+
+class ServerState:
+    """All the models of a store, in memory.
+
+    One thread folds, the writer's; any thread may read. The state is always that of a prefix of the journal. An entry
+    that cannot be folded, above all one that a newer version wrote, ends the prefix: from then on :attr:`stopped` says
+    why, and the server goes on ranking with what it knows.
+
+    Parameters
+    ----------
+    store : where the journal is.
+    room : how many states of segments or users each model holds in memory.
+    """
+
+    def __init__(self, store: Store, room: int = 10_000) -> None:
+        self._store, self._room = store, room
+        self.stopped: Stopped | None = None
+        self.unsaved = 0
+        """Entries folded since the last checkpoint."""
+        self.caught_up_at = 0.0
+        """When the journal was last read, by the monotonic clock."""
+        saved = store.checkpoints("", [_OWNER], START, _END)[0]
+        known = None if saved is None else Knowledge.unpack(saved.state, saved.position)
+        self._knowledge = known or Knowledge()
+        self.models: dict[str, Model] = {}
+        for name in self._knowledge.models:
+            self._add_model(name)
+
+    @property
+    def position(self) -> Position:
+        """The last entry that was folded."""
+        return self._knowledge.position
+
+    @property
+    def items(self) -> CatalogState:
+        """The catalog, item by item."""
+        return self._knowledge.catalog
+
+    @property
+    def catalog(self) -> Catalog | None:
+        """All items, laid out, if there are any yet."""
+        return self.items.current() if self.items.there else None
+
+    def model(self, name: str) -> Model:
+        """The model of this name."""
+        if name not in self.models:
+            raise NotFoundError(f"no model {name!r}; there is: {', '.join(sorted(self.models)) or 'none'}")
+        return self.models[name]
+
+    def catch_up(self) -> int:
+        """Fold what is new in the journal; how many entries that was."""
+        folded = 0
+        self.caught_up_at = time.monotonic()
+        while self.stopped is None:
+            entries = self._store.tail(self.position, PAGE)
+            for entry in entries:
+                if not self._folded(entry):
+                    break
+                folded += 1
+            if len(entries) < PAGE:
+                break
+        self.unsaved += folded
+        return folded
+
+    def _folded(self, entry: Entry) -> bool:
+        """Fold one entry, or stop before it; whether it was folded."""
+        try:
+            self._fold(entry)
+            return True
+        except JournalError as problem:
+            self.stopped = Stopped(
+                entry.position, f"entry {entry.position.seq} was written by a newer version: {problem}"
+            )
+            extra = {"entry": entry.position.seq, "reason": str(problem)}
+            _log.error("learning has stopped; upgrade this server. It ranks with what it knows", extra=extra)
+        except Exception as problem:  # a mistake of ours; folding on would learn in another order than other servers
+            self.stopped = Stopped(entry.position, f"entry {entry.position.seq} cannot be folded: {problem!r}")
+            _log.exception("learning has stopped", extra={"entry": entry.position.seq})
+        return False
+
+    def _fold(self, entry: Entry) -> None:
+        """Take in the next entry: what the journal says, then what that means to states in memory."""
+        record = self._knowledge.apply(entry)
+        if isinstance(record, FeedbackGiven | FeedbackExpired):
+            if entry.model in self.models:
+                self.models[entry.model].learn(entry, record)
+        elif isinstance(record, ModelCreated):
+            self._add_model(entry.model)
+        elif isinstance(record, ModelReset | ModelRestored):
+            self.models[entry.model].drop_all()
+        elif isinstance(record, UserForgotten):
+            for model in self.models.values():
+                if model.settings.scope == "user":
+                    model.drop(lambda owner: fingerprint(owner, record.salt) == record.digest)
+
+    def _add_model(self, name: str) -> None:
+        self.models[name] = Model(self._knowledge.models[name], self._knowledge.catalog, self._room)
+
+    def load(self, model: str, owners: Sequence[str]) -> dict[str, OwnerView]:
+        """Bring the states of owners into memory; those that had to leave for them are saved."""
+        views, leaving = self.models[model].load(self._store, owners, self.position)
+        if leaving:
+            with self._store.transaction() as tx:
+                tx.save(leaving, self.position)
+        return views
+
+    def checkpoints(self) -> list[Checkpoint]:
+        """Everything as it is at this position, to be saved."""
+        states = [state for model in self.models.values() for state in model.unsaved()]
+        return [*states, Checkpoint("", _OWNER, self.position, self._knowledge.pack())]
+
+
+def fingerprint(user: str, salt: str) -> str:
+    """What is left of the name of a user who was forgotten."""
+    return hashlib.blake2b(user.encode(), key=salt.encode(), digest_size=16).hexdigest()

@@ -1,0 +1,79 @@
+"""What the writer does between batches: follow the journal, close lists whose feedback never came, save."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from rankfall.journal.entries import FeedbackExpired, encode
+from rankfall.service.state import ServerState
+from rankfall.service.writer import POLL
+from rankfall.stores import OnEvent, Store
+
+PAGE = 1000
+"""Lists closed in one transaction."""
+CHECKPOINT_AFTER = 20_000
+"""Entries folded before the whole state is saved, so that a restart need not fold them again."""
+CHECKPOINT_EVERY = 300.0
+"""Seconds after which the state is saved if anything happened."""
+EXPIRE_EVERY = 1.0
+"""Seconds between looks for lists whose wait for feedback ran out."""
+OVERLAP = 10.0
+"""Seconds by which such a look reaches back behind the last one, for lists that were being written at the time."""
+_NOTE = "swept"
+"""Where it is noted up to which moment lists were looked at."""
+
+
+class Upkeep:
+    """Keeps a store and a state in order.
+
+    While learning has stopped, nothing is written here: it would follow from a state that is out of date. After an
+    upgrade all of it is caught up on.
+    """
+
+    def __init__(self, store: Store, state: ServerState, clock: Callable[[], float]) -> None:
+        self._store, self._state, self._clock = store, state, clock
+        self._expired_at = self._saved_at = time.monotonic()
+        self._expired_up_to = float(store.note(_NOTE) or 0.0)
+
+    def run(self) -> None:
+        """Do what is due."""
+        now = time.monotonic()
+        if now - self._state.caught_up_at >= POLL / 2:
+            self._state.catch_up()
+        if self._state.stopped is not None:
+            return
+        if now - self._expired_at >= EXPIRE_EVERY:
+            self._expired_at = now
+            self.expire()
+        unsaved = self._state.unsaved
+        if unsaved >= CHECKPOINT_AFTER or (unsaved and now - self._saved_at >= CHECKPOINT_EVERY):
+            self.checkpoint()
+
+    def expire(self) -> int:
+        """Where feedback on a list known to be shown did not come in time, store that; how many lists that was."""
+        found = 0
+        while True:
+            now = self._clock()
+            since = min(self._expired_up_to, now) - OVERLAP  # the clock may have been set back since the last time
+            overdue = self._store.overdue(now, since, PAGE)
+            if overdue:
+                entry = encode(FeedbackExpired())
+                with self._store.transaction() as tx:
+                    rows = [OnEvent(entry, event, model, owner, now) for event, model, owner in overdue]
+                    found += sum(tx.append_on_events(rows))
+                    if len(overdue) < PAGE:
+                        tx.note(_NOTE, repr(now))
+                self._state.catch_up()
+            if len(overdue) < PAGE:
+                self._expired_up_to = now
+                return found
+
+    def checkpoint(self) -> None:
+        """Save the whole state as it is at this position in the journal."""
+        checkpoints = self._state.checkpoints()
+        with self._store.transaction() as tx:
+            tx.save(checkpoints, self._state.position)
+            if self._state.stopped is None:
+                tx.note(_NOTE, repr(self._expired_up_to))
+        self._state.unsaved, self._saved_at = 0, time.monotonic()

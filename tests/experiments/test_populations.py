@@ -1,0 +1,154 @@
+"""From the words of a user to items and simulated users."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from rankfall import Catalog, FileError, ProblemError, User, prepare
+from rankfall.data import find, generate
+from rankfall.experiments.frozen_table import FrozenTable
+from rankfall.experiments.populations import World, files_of, world_of
+from rankfall.experiments.user_words import check_words
+from rankfall.users import Drifting, Intents, restaurant
+from rankfall.users.fitting import Fitted
+
+BLOCKS: dict[str, Any] = {"attraction": {"best": 2, "good": 0.6, "rest": 4, "bad": 0.1}, "clicks": "cascade"}
+INTENTS: dict[str, Any] = {
+    "intents": {"users": 8, "documents": 6, "alpha": 2.0, "relevant": 0.9, "other": 0.05, "seed": [4, 7]}
+}
+
+
+def world(words: dict[str, Any], k: int = 2, user: int = 0, users: int = 1, repeat: int = 0) -> World:
+    table = FrozenTable(words)
+    check_words(table)
+    return world_of(table, k, user, users, repeat, {key: read() for key, read in files_of(table).items()})
+
+
+def fit(path: Path, items: list[Any], alpha: list[float], positions: int = 3) -> None:
+    ones = np.ones(positions)
+    Fitted("cascade", pl.Series("item", items), np.array(alpha), ones, ones, ones, -1.0, 10).write_parquet(path)
+
+
+def test_a_block_of_good_items_and_one_of_bad_ones() -> None:
+    catalog, user = world(BLOCKS)
+    assert isinstance(user, User)
+    assert len(catalog) == user.n_items == 6
+    assert user.best(2).tolist() == [0, 1]
+    assert user.reward([0, 1]) == pytest.approx(1 - 0.4**2)
+
+
+def test_many_items_need_no_column_each() -> None:
+    catalog, user = world({**BLOCKS, "attraction": {**BLOCKS["attraction"], "rest": 30_000}})
+    assert (len(catalog), catalog.n_features, user.n_items) == (30_002, 0, 30_002)
+
+
+@pytest.mark.parametrize("attraction", ["hybrid", "linear", "coverage"])
+def test_users_with_features(attraction: str) -> None:
+    words = {"generate": {"items": 12, "topics": 3, "features": 2}, "attraction": attraction}
+    catalog, user = world({**words, "clicks": "position_based", "examination": [0.9, 0.5, 0.3]}, 3)
+    assert len(catalog) == user.n_items == 12
+    made = generate(12, 3, 2, users=4)
+    third = world(words, 3, user=2, users=4)[1]
+    assert isinstance(third, User)
+    expected = {"hybrid": None, "linear": made.beta[2], "coverage": made.theta[2]}[attraction]
+    if expected is not None:
+        name = "beta" if attraction == "linear" else "theta"
+        np.testing.assert_array_equal(getattr(third.attraction, name), expected)
+
+
+def test_users_of_a_data_set_with_any_click_model() -> None:
+    small = {"users": 100, "items": 60, "threshold": 4.0, "rank": 3}
+    words = {"dataset": "movielens-small", "preparation": small, "topics": 5, "tradeoff": 0.3}
+    data = prepare(find("movielens-small"), users=100, items=60, threshold=4.0, rank=3, topics=5)
+    catalog, user = world(words, 4, user=3, users=5)
+    assert catalog == data.catalog()
+    assert isinstance(user, User)
+    np.testing.assert_array_equal(user.attraction.theta, data.theta[3])  # type: ignore[attr-defined]
+    known, other = world({**words, "perfect_coverage": True, "clicks": "document_based"}, 4)
+    assert known == data.catalog(perfect_coverage=True)
+    assert isinstance(other, User)
+    assert other.rewarded == "clicks"
+
+
+def test_intents_and_another_population_in_each_repeat() -> None:
+    for repeat, seed in enumerate([4, 7, 4]):
+        catalog, user = world(INTENTS, repeat=repeat)
+        expected = restaurant(8, 6, 2.0, relevant=0.9, other=0.05, seed=seed)
+        assert isinstance(user, Intents)
+        assert (user.wanted == expected.wanted).all()
+        assert (len(catalog), user.relevant, user.other) == (6, 0.9, 0.05)
+
+
+def test_users_that_drift() -> None:
+    _, user = world({**BLOCKS, "drift": [{"from": 200, "attraction": [0.1, 0.1, 0.1, 0.1, 0.6, 0.7]}]})
+    assert isinstance(user, Drifting)
+    assert (user.at(199).best(1).tolist(), user.at(200).best(1).tolist()) == ([0], [5])
+
+
+def test_a_fitted_user_with_the_features_of_a_catalog(tmp_path: Path) -> None:
+    fit(tmp_path / "m.parquet", [7, 8, 9], [0.1, 0.2, 0.3])
+    known = Catalog([[0.9], [0.8], [0.7], [0.6]], [[9.0], [8.0], [7.0], [1.0]], ids=[9, 8, 7, 1], topics=["t"])
+    known.write_parquet(tmp_path / "items.parquet")
+    words = {"fitted": str(tmp_path / "m.parquet"), "reward": "any"}
+    catalog, user = world(words, 3)
+    assert (catalog.ids, catalog.n_features, user.best(1).tolist()) == ((7, 8, 9), 3, [2])
+    words["catalog"] = str(tmp_path / "items.parquet")
+    assert world(words)[0] == Catalog([[0.7], [0.8], [0.9]], [[7.0], [8.0], [9.0]], ids=[7, 8, 9], topics=["t"])
+    known.withdraw([8]).write_parquet(tmp_path / "items.parquet")
+    with pytest.raises(ProblemError, match=r"the log has an item that .*items\.parquet has not: no item with id 8"):
+        world(words)
+    with pytest.raises(ProblemError, match=r"k is 4, and .*m\.parquet was fitted on lists of up to 3 items"):
+        world(words, 4)
+    with pytest.raises(FileError, match=r"n\.parquet does not exist"):
+        world({"fitted": str(tmp_path / "n.parquet")})
+
+
+def test_a_fitted_user_may_become_another_of_the_same_items(tmp_path: Path) -> None:
+    fit(tmp_path / "one.parquet", ["a", "b", "c"], [0.1, 0.5, 0.3])
+    fit(tmp_path / "two.parquet", ["a", "b", "c"], [0.5, 0.1, 0.3])
+    fit(tmp_path / "other.parquet", ["a", "b", "d"], [0.5, 0.1, 0.3])
+    words: dict[str, Any] = {"fitted": str(tmp_path / "one.parquet")}
+    _, user = world({**words, "drift": [{"from": 100, "fitted": str(tmp_path / "two.parquet")}]})
+    assert isinstance(user, Drifting)
+    assert (user.at(99).best(1).tolist(), user.at(100).best(1).tolist()) == ([1], [0])
+    with pytest.raises(ProblemError, match="from step 100 on the user knows other items"):
+        world({**words, "drift": [{"from": 100, "fitted": str(tmp_path / "other.parquet")}]})
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({**BLOCKS, "clicks": "guess"}, "clicks is 'guess'; choose from cascade"),
+        ({**BLOCKS, "clicks": "position_based"}, "clicks 'position_based' needs examination"),
+        ({**BLOCKS, "examination": [1.0, 0.5]}, "examination makes no sense with clicks 'cascade'"),
+        ({"attraction": {"best": 2, "rest": 4, "bad": 0.1}}, "attraction needs best, good, rest and bad"),
+        ({"attraction": "hybrid"}, "attraction 'hybrid' needs users with features"),
+        (
+            {"generate": {"items": 5}, "attraction": "magic"},
+            "features is 'magic'; choose from hybrid, linear, coverage",
+        ),
+        ({"generate": {"people": 5}}, "generate makes no sense: .*people"),
+        ({"intents": {"users": 0}}, "users must be a whole number from 1 on, got 0"),
+        ({"intents": {"seed": []}}, "seed of intents is an empty list"),
+        ({"intents": 5}, "intents must be a table of words, got 5"),
+        ({**INTENTS, "clicks": "cascade"}, "a user with 'intents' takes no 'clicks'"),
+        ({**INTENTS, "catalog": "items.parquet"}, "a catalog only beside fitted"),
+        ({"fitted": "m", "clicks": "cascade"}, "a user with 'fitted' takes no 'clicks'"),
+        ({"fitted": 3}, "fitted must be a name or the path of a file, got 3"),
+        (
+            {"dataset": "movielens-small", "preparation": {"topics": 3}},
+            "preparation must be a table of words of prepare",
+        ),
+        ({"dataset": "movielens-small", "preparation": {"mood": 3}}, "preparation makes no sense: .*mood"),
+        ({**BLOCKS, "drift": [{"from": 10, "mood": 1}]}, "a user has no 'mood'"),
+        ({**BLOCKS, "drift": [{"attraction": [1.0]}]}, "from must be a whole number from 1 on, got None"),
+        ({"fitted": "m", "drift": [{"from": 5, "catalog": "n"}]}, "does not drift"),
+        *(({**BLOCKS, "drift": wrong}, "drift must be a list") for wrong in (5, [5], "ab")),
+    ],
+)
+def test_what_makes_no_sense_is_refused(words: dict[str, Any], said: str) -> None:
+    with pytest.raises(ProblemError, match=said):
+        world(words)
