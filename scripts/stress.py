@@ -23,7 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 MARKED = ["-m", "stress and not soak"]
-PARALLEL = ["-n", "auto", "--dist", "loadfile"]
+PARALLEL = ["-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder"]  # as make test does
 SPIN = """
 import os, sys, time
 end = time.monotonic() + float(sys.argv[2])

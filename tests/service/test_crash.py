@@ -45,7 +45,7 @@ def be_patient(served: Served) -> None:
     served.patch("/v1/models/default", feedback_wait=A_DAY)
 
 
-@times(8, 300)
+@times(5, 300)
 def test_a_killed_server_has_all_it_acknowledged(
     times: int, tmp_path: Path, catalog: Path, store: dict[str, Any]
 ) -> None:

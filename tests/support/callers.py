@@ -25,6 +25,8 @@ from waiting import PATIENCE
 import rankfall
 
 K = 5
+PAUSE = 0.2
+"""Seconds a caller rests after a failure, so that not too many lists wait for a server that is away."""
 
 
 @dataclass
@@ -104,14 +106,14 @@ class Callers:
                 one = unfinished.popleft() if unfinished and rng.random() < 0.5 else self._new(rng)
                 if not self._advance(rng.choice(clients), one):
                     unfinished.append(one)
-                    time.sleep(0.05)
+                    time.sleep(PAUSE)
             end = time.monotonic() + PATIENCE
             while unfinished:
                 assert time.monotonic() < end, f"{unfinished[0]} was never acknowledged"
                 if self._advance(rng.choice(clients), unfinished[0]):
                     unfinished.popleft()
                 else:
-                    time.sleep(0.05)
+                    time.sleep(PAUSE)
         except Exception as problem:
             with self._news:
                 self.problems.append(f"{type(problem).__name__}: {problem}")

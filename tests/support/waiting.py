@@ -7,9 +7,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-PATIENCE = 120.0
+PATIENCE = 300.0
 """Seconds after which waiting counts as hanging."""
-START_PATIENCE = 600.0
+START_PATIENCE = 900.0
 """The same for the start of a program, which may have to compile its kernels on a busy machine."""
 
 
