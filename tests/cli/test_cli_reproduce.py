@@ -224,7 +224,7 @@ def test_ctrl_c_keeps_what_is_done(uninterrupted: Path) -> None:
     total = chunks(uninterrupted / "whole")
     ended = run_until("interrupt", 2, "run", str(uninterrupted / "study.toml"), "--out", str(out))
     assert ended.returncode == 130
-    kept = rf"{chunks(out)} of {total} chunks are done and kept in .*stopped\. Give the same command again to go on\."
+    kept = rf"{chunks(out)} of {total} chunks are done and kept in .*stopped\. Give the same command again to con"
     assert re.search(kept, ended.stderr)
     assert "Traceback" not in ended.stderr
     assert 2 <= chunks(out) < total

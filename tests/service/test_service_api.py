@@ -538,7 +538,7 @@ def test_a_model_changes_to_a_policy_that_learns_alike(api: httpx.Client, model:
     said = problem(api.patch(f"/v1/models/{model}", json={"policy": "CascadeKLUCB"}), 409, "conflict")
     assert "this model can change to: CascadeHybrid, CascadeHybridEpsilon, CascadeHybridTS." in said
     said = problem(api.patch(f"/v1/models/{model}", json={"policy": "BatchRank"}), 422, "invalid")
-    assert "choose from Cascade" in said
+    assert "choose from CascadeDUCB, " in said
     assert api.get(f"/v1/models/{model}").json()["settings"]["policy"] == "CascadeHybridGreedy"
 
 
