@@ -12,7 +12,7 @@ from rankfall.cli.column_names import click_log_columns
 from rankfall.cli.option_types import ForgettingType
 from rankfall.cli.progress import progress_bar
 from rankfall.policies import SERVED
-from rankfall.policies.linear.policy import Feedback
+from rankfall.policies.linear.settings import Feedback
 
 if TYPE_CHECKING:
     from rich.console import Console

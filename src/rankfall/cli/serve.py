@@ -17,7 +17,7 @@ from rankfall.cli.option_types import ForgettingType
 from rankfall.errors import RankfallError
 from rankfall.policies import SERVED
 from rankfall.policies.forgetting import Discount, Window
-from rankfall.policies.linear.policy import Feedback
+from rankfall.policies.linear.settings import Feedback
 
 
 @click.command(name="serve")

@@ -16,7 +16,7 @@ from rankfall.history.exported import rows_of
 from rankfall.history.replayable import ReplayableLog
 from rankfall.policies import SERVED, Policy
 from rankfall.policies.forgetting import Forgetting
-from rankfall.policies.linear.policy import Feedback
+from rankfall.policies.linear.settings import Feedback
 from rankfall.wire import ModelSettings, Scope
 
 NO_SUPPORT = (

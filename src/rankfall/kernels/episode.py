@@ -14,7 +14,7 @@ from rankfall.kernels.topic_groups import Groups
 
 
 class Scene(NamedTuple):
-    """Room for a list of k over n columns, and for what the user makes of it."""
+    """Work space for a list of k over n columns, and for what attracts the user in it."""
 
     shown: Any  # (k)
     features: Any  # (k, n)
@@ -28,7 +28,7 @@ class Scene(NamedTuple):
 
 @compiled
 def scene(k: int, columns: int, topics: int) -> Scene:
-    """Room that is empty."""
+    """Work space for lists of k items."""
     shown, features = np.empty(k, dtype=np.int64), np.zeros((k, columns))
     scores, widths, alpha, rewards = np.empty(k), np.empty(k), np.empty(k), np.zeros(k)
     return Scene(shown, features, scores, widths, alpha, rewards, np.empty(topics), np.empty(columns))

@@ -9,7 +9,7 @@ a **shortlist** that holds the winner for as long as the epoch lasts:
 - Hence ``score <= phi . w0 + (gamma + drift) |phi|_P0``. For the items left out of a shortlist the highest such bound
   is convex in ``drift``, so it stays below the chord between its values at 0 and MAX_DRIFT (``out_now``, ``out_end``).
 
-A step goes through a shortlist with three bounds, each dearer and sharper than the one before: the one above with the
+A step goes through a shortlist with three bounds, each costlier and sharper than the one before: the one above with the
 width last seen; the mean of today with that width; the score itself. If the winner does not beat what was left out, a
 new epoch starts; if it does not even then, :func:`rankfall.kernels.greedy.rank` decides. A refresh of the covariance,
 which may raise it by rounding, also starts a new epoch.

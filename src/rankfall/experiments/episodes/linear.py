@@ -11,7 +11,8 @@ from rankfall.kernels import thompson
 from rankfall.kernels.cascade import UserArrays
 from rankfall.kernels.episode import episode
 from rankfall.policies.linear.columns import LARGEST, check_size
-from rankfall.policies.linear.policy import EpsilonSettings, LinearPolicy
+from rankfall.policies.linear.policy import LinearPolicy
+from rankfall.policies.linear.settings import EpsilonSettings
 from rankfall.policies.policy import PolicyLike
 from rankfall.users import Cascade, Environment, Hybrid, User
 

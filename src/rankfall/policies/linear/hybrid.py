@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rankfall.policies.linear.policy import EpsilonSettings, LinearPolicy
+from rankfall.policies.linear.policy import LinearPolicy
+from rankfall.policies.linear.settings import EpsilonSettings
 
 
 class CascadeHybrid(LinearPolicy):

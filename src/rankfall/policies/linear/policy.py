@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,50 +19,15 @@ from rankfall.kernels.shortlists import SCORED, Shortlists, new_shortlists
 from rankfall.kernels.topic_groups import Groups, groups_of
 from rankfall.policies.clicks import Click, all_clicks
 from rankfall.policies.explanation import Explanation, Weight
-from rankfall.policies.forgetting import Discount, Forgetting, Window
+from rankfall.policies.forgetting import Forgetting
 from rankfall.policies.linear.columns import Block, check_size, features_as_shown, laid_out
+from rankfall.policies.linear.explain import explanations, named_weights
 from rankfall.policies.linear.ridge import Ridge
+from rankfall.policies.linear.settings import EpsilonSettings, Exploration, Feedback, LinearSettings
 from rankfall.policies.policy import Need, Policy
 from rankfall.policies.randomness import generator
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request
-from rankfall.policies.settings import PolicySettings, one_of, real
-
-Exploration = Literal["ucb", "thompson", "greedy", "epsilon"]
-Feedback = Literal["cascade", "last_click", "all"]
-
-
-@dataclass(frozen=True)
-class LinearSettings(PolicySettings):
-    """Settings of linear policies.
-
-    Attributes
-    ----------
-    gamma : exploration: how many widths above its mean an item is judged.
-    feedback : which items were seen, if not as the policy has it; see :class:`LinearPolicy`.
-    forgetting : how old lists fade: a :class:`rankfall.Discount`, a :class:`rankfall.Window`, or None for not at all.
-    """
-
-    gamma: float = real(1.0, low=0.0)
-    feedback: Feedback | None = one_of(None, "cascade", "last_click", "all")
-    forgetting: Forgetting | None = None
-
-    def check(self) -> None:
-        """Forgetting must be one of the two kinds."""
-        if not isinstance(self.forgetting, Discount | Window | None):
-            raise ProblemError(f"forgetting must be a Discount, a Window or None, got {self.forgetting!r}")
-
-
-@dataclass(frozen=True)
-class EpsilonSettings(LinearSettings):
-    """Settings of linear policies that draw some of their lists at random.
-
-    Attributes
-    ----------
-    epsilon : share of lists drawn at random.
-    """
-
-    epsilon: float = real(0.1, low=0.0, high=1.0)
 
 
 class LinearPolicy(Policy):
@@ -437,34 +401,13 @@ class LinearPolicy(Policy):
     def explain(self, ranking: Ranking) -> list[Explanation]:
         """Where each score came from when the list was made: the parts sum to the score."""
         self.check_ranking(ranking)
-        parts = ranking.features * ranking.weights
-        d = self._n_topics
-        return [
-            Explanation(
-                id=ranking.ids[i],
-                title=self.catalog.title_of(ranking.ids[i]),
-                relevance=float(row[d:].sum()),
-                coverage={self.catalog.topics[j]: float(row[j]) for j in np.flatnonzero(ranking.features[i, :d])},
-                bonus=float(ranking.scores[i] - ranking.means[i]),
-                score=float(ranking.scores[i]),
-            )
-            for i, row in enumerate(parts)
-        ]
+        return explanations(ranking, self.catalog, self._n_topics)
 
     def learned(self) -> list[Weight]:
         """Every weight with its standard deviation."""
         with self._model.lock:
             weights, spread = self.weights, self.covariance.diagonal() ** 0.5
-        return [
-            Weight(name, "topic" if j < self._n_topics else "feature", float(weight), float(sd))
-            for j, (name, weight, sd) in enumerate(zip(self.columns, weights, spread, strict=True))
-        ]
-
-    @property
-    def columns(self) -> list[str]:
-        """What each weight belongs to: topics by name, then features by number."""
-        topics = list(self.catalog.topics[: self._n_topics])
-        return topics + [f"feature {j}" for j in range(self._n_columns - len(topics))]
+        return named_weights(weights, spread, self.catalog.topics[: self._n_topics])
 
 
 def _rewards(feedback: Feedback, clicks: list[int], length: int) -> FloatArray:

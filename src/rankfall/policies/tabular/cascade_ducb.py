@@ -17,7 +17,7 @@ from rankfall.kernels import item_bounds
 from rankfall.policies.forgetting import Discount
 from rankfall.policies.settings import PolicySettings, count, real
 from rankfall.policies.tabular.counts import ItemCounts
-from rankfall.policies.tabular.policy import TabularPolicy
+from rankfall.policies.tabular.policy import Rng, Table, TabularPolicy
 
 
 @dataclass(frozen=True)
@@ -116,15 +116,7 @@ class CascadeDUCB(TabularPolicy):
         """Counts of nothing, which fade by the discount."""
         return FadingCounts(first, self.discount)
 
-    def place(
-        self,
-        observed: FloatArray,
-        clicked: FloatArray,
-        rows: IntArray,
-        items: IntArray,
-        scores: FloatArray,
-        rng: np.random.Generator | None,  # noqa: ARG002 - draws nothing
-    ) -> None:
+    def place(self, table: Table, rows: IntArray, items: IntArray, scores: FloatArray, rng: Rng) -> None:  # noqa: ARG002
         """The highest discounted UCB bounds."""
         budget = 4.0 * self.settings.epsilon * math.log(max(self._counts.weight, 1.0))
-        item_bounds.width_list(rows, observed, clicked, budget, items, scores)
+        item_bounds.width_list(rows, *table, budget, items, scores)

@@ -10,7 +10,7 @@ import numpy as np
 from rankfall.arrays import FloatArray, IntArray
 from rankfall.kernels import item_bounds
 from rankfall.policies.settings import PolicySettings, real
-from rankfall.policies.tabular.policy import TabularPolicy
+from rankfall.policies.tabular.policy import Rng, Table, TabularPolicy
 
 
 @dataclass(frozen=True)
@@ -58,18 +58,10 @@ class CascadeKLUCB(TabularPolicy):
         item_bounds.kl_bounds(self.observed, self.clicked, kl_budget(self.n_updates, self.settings.exploration), out)
         return out
 
-    def place(
-        self,
-        observed: FloatArray,
-        clicked: FloatArray,
-        rows: IntArray,
-        items: IntArray,
-        scores: FloatArray,
-        rng: np.random.Generator | None,  # noqa: ARG002 - draws nothing
-    ) -> None:
+    def place(self, table: Table, rows: IntArray, items: IntArray, scores: FloatArray, rng: Rng) -> None:  # noqa: ARG002
         """The highest KL-UCB bounds."""
         budget = kl_budget(self._counts.n_updates, self.settings.exploration)
-        item_bounds.kl_list(rows, observed, clicked, budget, items, scores)
+        item_bounds.kl_list(rows, *table, budget, items, scores)
 
 
 def kl_budget(n_updates: int, exploration: float) -> float:

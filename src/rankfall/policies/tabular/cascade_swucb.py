@@ -18,7 +18,7 @@ from rankfall.kernels import item_bounds
 from rankfall.policies.forgetting import Window
 from rankfall.policies.settings import PolicySettings, count, real
 from rankfall.policies.tabular.counts import ItemCounts
-from rankfall.policies.tabular.policy import TabularPolicy
+from rankfall.policies.tabular.policy import Rng, Table, TabularPolicy
 
 
 @dataclass(frozen=True)
@@ -128,15 +128,7 @@ class CascadeSWUCB(TabularPolicy):
         """Counts of nothing, for the last lists."""
         return WindowCounts(first, self.window)
 
-    def place(
-        self,
-        observed: FloatArray,
-        clicked: FloatArray,
-        rows: IntArray,
-        items: IntArray,
-        scores: FloatArray,
-        rng: np.random.Generator | None,  # noqa: ARG002 - draws nothing
-    ) -> None:
+    def place(self, table: Table, rows: IntArray, items: IntArray, scores: FloatArray, rng: Rng) -> None:  # noqa: ARG002
         """The highest UCB bounds over the window."""
         budget = self.settings.epsilon * math.log(max(len(self._counts.recent), 1))
-        item_bounds.width_list(rows, observed, clicked, budget, items, scores)
+        item_bounds.width_list(rows, *table, budget, items, scores)

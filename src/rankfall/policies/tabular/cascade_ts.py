@@ -11,7 +11,7 @@ from rankfall.errors import ProblemError
 from rankfall.kernels import item_bounds
 from rankfall.policies.randomness import generator
 from rankfall.policies.settings import PolicySettings, reals
-from rankfall.policies.tabular.policy import TabularPolicy
+from rankfall.policies.tabular.policy import Rng, Table, TabularPolicy
 
 
 @dataclass(frozen=True)
@@ -61,16 +61,8 @@ class CascadeTS(TabularPolicy):
 
     settings: CascadeTSSettings
 
-    def place(
-        self,
-        observed: FloatArray,
-        clicked: FloatArray,
-        rows: IntArray,
-        items: IntArray,
-        scores: FloatArray,
-        rng: np.random.Generator | None,
-    ) -> None:
+    def place(self, table: Table, rows: IntArray, items: IntArray, scores: FloatArray, rng: Rng) -> None:
         """The highest samples of the posteriors."""
-        shapes = np.empty((2, len(observed)))
-        item_bounds.posterior(observed, clicked, *self.settings.prior, shapes)
+        shapes = np.empty((2, self.n_items))
+        item_bounds.posterior(*table, *self.settings.prior, shapes)
         item_bounds.share_list(rows, generator(rng).standard_gamma(shapes), items, scores)

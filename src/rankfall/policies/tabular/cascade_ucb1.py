@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from rankfall.arrays import FloatArray, IntArray
 from rankfall.kernels import item_bounds
 from rankfall.policies.settings import PolicySettings, real
-from rankfall.policies.tabular.policy import TabularPolicy
+from rankfall.policies.tabular.policy import Rng, Table, TabularPolicy
 
 
 @dataclass(frozen=True)
@@ -53,15 +51,7 @@ class CascadeUCB1(TabularPolicy):
 
     settings: CascadeUCB1Settings
 
-    def place(
-        self,
-        observed: FloatArray,
-        clicked: FloatArray,
-        rows: IntArray,
-        items: IntArray,
-        scores: FloatArray,
-        rng: np.random.Generator | None,  # noqa: ARG002 - draws nothing
-    ) -> None:
+    def place(self, table: Table, rows: IntArray, items: IntArray, scores: FloatArray, rng: Rng) -> None:  # noqa: ARG002
         """The highest UCB1 bounds."""
         budget = self.settings.exploration * math.log(max(self._counts.n_updates, 1))
-        item_bounds.width_list(rows, observed, clicked, budget, items, scores)
+        item_bounds.width_list(rows, *table, budget, items, scores)

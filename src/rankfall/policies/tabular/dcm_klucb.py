@@ -12,7 +12,7 @@ from rankfall.kernels import item_bounds
 from rankfall.policies.settings import PolicySettings, real, reals
 from rankfall.policies.tabular.cascade_klucb import kl_budget
 from rankfall.policies.tabular.counts import AllClickCounts
-from rankfall.policies.tabular.policy import TabularPolicy
+from rankfall.policies.tabular.policy import Rng, Table, TabularPolicy
 
 
 @dataclass(frozen=True)
@@ -73,18 +73,10 @@ class DCMKLUCB(TabularPolicy):
         known = self.settings.termination or ()
         self._reordered = any(a < b for a, b in itertools.pairwise(known))
 
-    def place(
-        self,
-        observed: FloatArray,
-        clicked: FloatArray,
-        rows: IntArray,
-        items: IntArray,
-        scores: FloatArray,
-        rng: np.random.Generator | None,  # noqa: ARG002 - draws nothing
-    ) -> None:
+    def place(self, table: Table, rows: IntArray, items: IntArray, scores: FloatArray, rng: Rng) -> None:  # noqa: ARG002
         """The highest KL-UCB bounds, the best at the position where users leave most."""
         budget = kl_budget(self._counts.n_updates, self.settings.exploration)
-        item_bounds.kl_list(rows, observed, clicked, budget, items, scores)
+        item_bounds.kl_list(rows, *table, budget, items, scores)
         if self._reordered:
             known = np.array((self.settings.termination or ())[: len(items)])
             order = np.arange(len(items))

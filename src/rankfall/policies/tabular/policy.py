@@ -7,7 +7,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Mapping
 from itertools import islice
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,11 @@ from rankfall.policies.policy import Policy
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request
 from rankfall.policies.tabular.counts import ItemCounts
+
+Table: TypeAlias = tuple[FloatArray, FloatArray]
+"""How often each item of a catalog was observed and clicked."""
+
+Rng: TypeAlias = np.random.Generator | None
 
 MOST_TOLD = 50
 """Items that :meth:`TabularPolicy.learned` names: those observed most."""
@@ -83,7 +88,7 @@ class TabularPolicy(Policy):
         with self._counts.lock:
             return self._table()[1].copy()
 
-    def _table(self) -> tuple[FloatArray, FloatArray]:
+    def _table(self) -> Table:
         """How often each item of the catalog was observed and clicked: views or copies. Hold the lock."""
         counts, n_items = self._counts, self.n_items
         if counts.first is self._row_of:
@@ -99,38 +104,22 @@ class TabularPolicy(Policy):
         return table[0], table[1]
 
     @abstractmethod
-    def place(
-        self,
-        observed: FloatArray,
-        clicked: FloatArray,
-        rows: IntArray,
-        items: IntArray,
-        scores: FloatArray,
-        rng: np.random.Generator | None,
-    ) -> None:
+    def place(self, table: Table, rows: IntArray, items: IntArray, scores: FloatArray, rng: Rng) -> None:
         """Fill ``items`` with the best of ``rows``, equals in their order, and ``scores`` with what orders them."""
 
-    def choose(self, request: Request, rng: np.random.Generator | None) -> Ranking:
+    def choose(self, request: Request, rng: Rng) -> Ranking:
         """The items with the highest bounds or samples; ties go to the lowest row."""
         items, scores = np.empty(request.k, dtype=np.int64), np.empty(request.k)
         with self._counts.lock:
-            observed, clicked = self._table()
+            table = observed, clicked = self._table()
             if request.fixed:
-                self._choose_around(request, observed, clicked, items, scores, rng)
+                self._choose_around(request, table, items, scores, rng)
             else:
-                self.place(observed, clicked, request.rows, items, scores, rng)
+                self.place(table, request.rows, items, scores, rng)
             known = observed[items], clicked[items]
         return Ranking.trusted(items, known, self.catalog, scores)
 
-    def _choose_around(
-        self,
-        request: Request,
-        observed: FloatArray,
-        clicked: FloatArray,
-        items: IntArray,
-        scores: FloatArray,
-        rng: np.random.Generator | None,
-    ) -> None:
+    def _choose_around(self, request: Request, table: Table, items: IntArray, scores: FloatArray, rng: Rng) -> None:
         """The best rows where the choice is free; a fixed row has the score it would have anywhere."""
         positions = sorted(request.fixed)
         held = np.zeros(request.k, dtype=bool)
@@ -141,7 +130,7 @@ class TabularPolicy(Policy):
         ):
             best, bounds = np.empty(len(where), dtype=np.int64), np.empty(len(where))
             if len(where):
-                self.place(observed, clicked, rows, best, bounds, rng)
+                self.place(table, rows, best, bounds, rng)
             items[where], scores[where] = best, bounds
         bound_of = dict(zip(items[held].tolist(), scores[held].tolist(), strict=True))
         for position, row in request.fixed.items():

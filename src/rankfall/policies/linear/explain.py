@@ -1,0 +1,43 @@
+"""What a linear policy says about itself: where scores came from, and its weights by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rankfall.arrays import FloatArray
+from rankfall.catalog import Catalog
+from rankfall.policies.explanation import Explanation, Weight
+from rankfall.policies.ranking import Ranking
+
+
+def explanations(ranking: Ranking, catalog: Catalog, n_topics: int) -> list[Explanation]:
+    """Each item's score in parts: relevance, the coverage it added by topic, and the exploration bonus.
+
+    The first ``n_topics`` columns of the ranking's features are coverage gains, the others relevance.
+    """
+    return [
+        Explanation(
+            id=ranking.ids[i],
+            title=catalog.title_of(ranking.ids[i]),
+            relevance=float(parts[n_topics:].sum()),
+            coverage={catalog.topics[j]: float(parts[j]) for j in np.flatnonzero(ranking.features[i, :n_topics])},
+            bonus=float(ranking.scores[i] - ranking.means[i]),
+            score=float(ranking.scores[i]),
+        )
+        for i, parts in enumerate(ranking.features * ranking.weights)
+    ]
+
+
+def named_weights(weights: FloatArray, spread: FloatArray, topics: Sequence[str]) -> list[Weight]:
+    """Weights with their standard deviations: topics by name, then features by number.
+
+    >>> named_weights(np.array([0.5, 0.1]), np.array([0.2, 0.3]), ["war"])[1]
+    Weight(name='feature 0', block='feature', weight=0.1, sd=0.3)
+    """
+    names = [*topics, *(f"feature {j}" for j in range(len(weights) - len(topics)))]
+    return [
+        Weight(name, "topic" if j < len(topics) else "feature", float(weight), float(sd))
+        for j, (name, weight, sd) in enumerate(zip(names, weights, spread, strict=True))
+    ]
