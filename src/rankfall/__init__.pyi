@@ -201,7 +201,7 @@ from .users import (
     check_environment as check_environment,
 )
 from .users import (
-    restaurant as restaurant,
+    generate_intents as generate_intents,
 )
 from .users import (
     theorem_bound as theorem_bound,

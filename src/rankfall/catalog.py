@@ -260,11 +260,7 @@ class Catalog:
         return catalog
 
     def _check_fits(self, items: Catalog) -> None:
-        if items.topics != self.topics or items.n_features != self.n_features:
-            raise CatalogError(
-                f"items with topics {list(items.topics)} and {items.n_features} features do not fit a catalog "
-                f"with topics {list(self.topics)} and {self.n_features} features"
-            )
+        check_fits(items, self.topics, self.n_features)
         if (items.titles is None) != (self.titles is None):
             which, other = ("items", "catalog") if self.titles is None else ("catalog", "items")
             raise CatalogError(f"the {which} have titles and the {other} do not; give titles to both or neither")
@@ -357,6 +353,15 @@ class Catalog:
             titles=frame["title"].to_list() if "title" in frame.columns else None,
             topics=[name.removeprefix(_COVERAGE) for name in topics],
             _lineage=lineage,
+        )
+
+
+def check_fits(items: Catalog, topics: tuple[str, ...], n_features: int) -> None:
+    """Raise if items have other topics or features than the catalog they are for."""
+    if items.topics != topics or items.n_features != n_features:
+        raise CatalogError(
+            f"items with topics {list(items.topics)} and {items.n_features} features do not fit a catalog "
+            f"with topics {list(topics)} and {n_features} features"
         )
 
 

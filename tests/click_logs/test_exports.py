@@ -12,6 +12,7 @@ from rankfall.click_logs import read_click_log
 from rankfall.errors import FileError
 from rankfall.history.export import export
 from rankfall.history.importing import import_clicks
+from rankfall.service.commands import CreateModel
 from rankfall.users.fitting import FITS, Fitted, read_log
 
 
@@ -20,7 +21,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An export of two models, some of whose lists have no feedback, and its lists as ``.csv`` and ``.parquet``."""
     where = tmp_path_factory.mktemp("export")
     with running(str(where / "data"), randomize=0.5) as engine:
-        engine.do_now(engine.create("other", engine.model("default").settings))
+        engine.write(CreateModel("other", engine.state.model("default").settings))
         drive(engine, 150)
         drive(engine, 30, seed=1, model="other")
         export(engine.store, where / "out")

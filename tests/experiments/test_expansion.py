@@ -56,3 +56,13 @@ def test_axes_that_would_share_a_column_keep_their_path() -> None:
     sweeps = (Sweep({"user.clicks": ["cascade"]}), Sweep({"user.generate.seed": [1, 2]}), Sweep({"k": [1]}))
     study = Study("a", USER, ("CascadeUCB1",), sweeps=sweeps)
     assert list(axis_columns(study).values()) == ["user.clicks", "seed", "k"]
+
+
+def test_an_axis_of_whole_users() -> None:
+    kinds = [{"clicks": "cascade"}, {"clicks": "document_based", "reward": "clicks"}]
+    study = Study("a", USER, ("CascadeUCB1",), sweeps=(Sweep({"user": kinds}, "clicks"), Sweep({"k": [1]})))
+    assert axis_columns(study) == {"user": "words", "k": "k"}
+    first, second, other = expand(study)
+    assert second.case.user["reward"] == "clicks"
+    assert first.values == {"words": {"clicks": "cascade"}, "k": 10}
+    assert other.values == {"k": 1}

@@ -12,7 +12,7 @@ from rankfall.data import find, generate
 from rankfall.experiments.frozen_table import FrozenTable
 from rankfall.experiments.populations import World, files_of, world_of
 from rankfall.experiments.user_words import check_words
-from rankfall.users import Drifting, Intents, restaurant
+from rankfall.users import Drifting, Intents, generate_intents
 from rankfall.users.fitting import Fitted
 
 BLOCKS: dict[str, Any] = {"attraction": {"best": 2, "good": 0.6, "rest": 4, "bad": 0.1}, "clicks": "cascade"}
@@ -76,7 +76,7 @@ def test_users_of_a_data_set_with_any_click_model() -> None:
 def test_intents_and_another_population_in_each_repeat() -> None:
     for repeat, seed in enumerate([4, 7, 4]):
         catalog, user = world(INTENTS, repeat=repeat)
-        expected = restaurant(8, 6, 2.0, relevant=0.9, other=0.05, seed=seed)
+        expected = generate_intents(8, 6, 2.0, relevant=0.9, other=0.05, seed=seed)
         assert isinstance(user, Intents)
         assert (user.wanted == expected.wanted).all()
         assert (len(catalog), user.relevant, user.other) == (6, 0.9, 0.05)

@@ -274,7 +274,7 @@ def test_another_policy_learns_from_the_log(tmp_path: Path, policy: str) -> None
     found = replay(Log(tmp_path), policy, 1.0, "user")
     every = replay(Log(tmp_path), policy, 1.0, "user", every_list=True)
     counts = found.counts
-    assert counts.learned + counts.not_for_learning + counts.unanswered == counts.lists == 40
+    assert counts.learned + counts.not_for_learning + counts.without_feedback == counts.lists == 40
     assert every.counts.learned == counts.learned + counts.not_for_learning > counts.learned
     assert set(every.policies) == {"u0", "u1", "u2", "u3"}
     width = (LINEAR[policy].coverage != "absent") * 4 + (LINEAR[policy].relevance != "absent") * 3
@@ -301,7 +301,7 @@ def test_an_estimate_from_a_service_that_draws_at_random(tmp_path: Path) -> None
     assert found.support == 1.0
     assert found.estimate is not None
     assert found.estimate.self_normalised is not None
-    assert found.estimate.lists == found.counts.lists - found.counts.unanswered
+    assert found.estimate.lists == found.counts.lists - found.counts.without_feedback
     assert found.estimate.matched / found.estimate.lists == pytest.approx(1 / 12, abs=0.07)
     plain = found.plain()["estimate"]["ips"]
     assert plain["low"] < plain["value"] < plain["high"]

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from rankfall import ContractError, Ranking, check_policy
+from rankfall import ContractError, Policy, Ranking, check_policy
 from rankfall.policies.clicks import first_click
-from rankfall.policies.request import check_request
+from rankfall.policies.request import Request, check_request
 
 
 class Popular:
@@ -59,7 +59,7 @@ class GlobalRandom(Popular):
 class Twice(Popular):
     def rank(self, k: int, **options: object) -> Ranking:
         ranking = super().rank(k, **options)  # type: ignore[arg-type]
-        object.__setattr__(ranking, "items", np.zeros(k, dtype=np.int64))
+        ranking.items = np.zeros(k, dtype=np.int64)
         return ranking
 
 
@@ -105,3 +105,58 @@ def test_the_policy_itself_is_left_alone() -> None:
     policy = Popular(10)
     check_policy(policy)
     assert policy.clicks.sum() == 0
+
+
+class Own(Policy):
+    """As Popular, by the contract."""
+
+    def begin(self) -> None:
+        self.arrays = {"clicks": np.zeros(self.n_items)}
+
+    def choose(self, request: Request, rng: np.random.Generator | None) -> Ranking:
+        return Ranking(request.best(self.arrays["clicks"]))
+
+    def learn(self, ranking: Ranking, clicks: list[int]) -> None:
+        self.arrays["clicks"][ranking.items[clicks]] += 1
+
+
+class KeepsSomethingElse(Own):
+    def begin(self) -> None:
+        super().begin()
+        self.last = 0
+
+    def choose(self, request: Request, rng: np.random.Generator | None) -> Ranking:
+        scores = self.arrays["clicks"].copy()
+        scores[self.last] += 100
+        return Ranking(request.best(scores))
+
+    def learn(self, ranking: Ranking, clicks: list[int]) -> None:
+        super().learn(ranking, clicks)
+        self.last = int(ranking.items[-1])
+
+
+class LeavesOutFixedRows(Own):
+    def choose(self, request: Request, rng: np.random.Generator | None) -> Ranking:
+        order = request.rows[np.argsort(-self.arrays["clicks"][request.rows], kind="stable")]
+        return Ranking([*order, *request.fixed.values()][: request.k])
+
+
+def test_what_a_policy_can_do_is_said() -> None:
+    checked = check_policy(Own(10))
+    assert (checked.saved, checked.served, checked.fixed) == (True, False, True)
+    assert "what to keep of a list" in str(checked.why_not_served)
+    plain = check_policy(Popular(10))
+    assert (plain.saved, plain.served, plain.fixed) == (False, False, False)
+    assert plain.why_not_saved == "it is no subclass of rankfall.Policy"
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        (KeepsSomethingElse, r"everything that learn\(\) changes must be in state\(\)"),
+        (LeavesOutFixedRows, "rank with fixed={2: 0, 0: 9} gave"),
+    ],
+)
+def test_what_is_broken_in_a_subclass(broken: type[Own], said: str) -> None:
+    with pytest.raises(ContractError, match=said):
+        check_policy(broken(10))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rankfall.errors import ConflictError, NotFoundError
 from rankfall.service.commands import Activate, ForgetUser, PatchItem, PutItems, Reset, Restore, TakeSnapshot
-from rankfall.service.model import changed
+from rankfall.service.template import changed
 from rankfall.stores import Event
 from rankfall.wire import ItemPatch
 

@@ -536,9 +536,9 @@ def test_a_model_changes_to_a_policy_that_learns_alike(api: httpx.Client, model:
     assert {item["bonus"] for item in answer["items"]} == {0.0}
     assert api.get(f"/v1/models/{model}").json()["weights"] == kept
     said = problem(api.patch(f"/v1/models/{model}", json={"policy": "CascadeKLUCB"}), 409, "conflict")
-    assert "this model can change to: CascadeHybrid, CascadeHybridTS, CascadeHybridEpsilon." in said
+    assert "this model can change to: CascadeHybrid, CascadeHybridEpsilon, CascadeHybridTS." in said
     said = problem(api.patch(f"/v1/models/{model}", json={"policy": "BatchRank"}), 422, "invalid")
-    assert "choose from CascadeHybrid" in said
+    assert "choose from CascadeDUCB, " in said
     assert api.get(f"/v1/models/{model}").json()["settings"]["policy"] == "CascadeHybridGreedy"
 
 

@@ -1,8 +1,11 @@
 """Servers of two versions on one store: entries from the future stop learning, visibly, and nothing else."""
 
 import logging
+import math
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -15,12 +18,23 @@ from waiting import wait_until
 from rankfall.errors import JournalError, StoreError, UnavailableError
 from rankfall.history.export import export
 from rankfall.journal.entries import Encoded
-from rankfall.service.commands import Activate, ChangeSettings, CreateModel, ForgetUser, PutItems, Reset, TakeSnapshot
-from rankfall.service.model import OwnerState
+from rankfall.service.commands import (
+    Activate,
+    ChangeSettings,
+    CreateModel,
+    ForgetUser,
+    GiveFeedback,
+    PutItems,
+    Reset,
+    StoreEvent,
+    TakeSnapshot,
+)
+from rankfall.service.owners import OwnerState
 from rankfall.service.setup import prepare
+from rankfall.service.writer import Job
 from rankfall.stores import Event, open_store
 from rankfall.stores.store import Store
-from rankfall.wire import ModelSettings
+from rankfall.wire import FeedbackRequest, ModelSettings, RankRequest
 
 FUTURE = {
     "a field": Encoded("settings", 1, '{"gamma": 3.0, "patience": 2}', None),
@@ -182,6 +196,32 @@ def test_checkpoints_of_a_newer_version_are_passed_by(place: str, engine: Quiet,
         again.crash()
 
 
+def test_a_checkpoint_beyond_an_entry_from_the_future_is_passed_by(
+    place: str, engine: Quiet, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A newer server has folded the entry and saved: whoever starts from there would never see what stops it."""
+    from rankfall.journal import entries
+
+    event = engine.rank_now()
+    engine.feed_now((event.id, 1))
+    with monkeypatch.context() as patched:
+        patched.setitem(entries.KINDS, "merge", entries.KINDS["forget"])  # type: ignore[arg-type]
+        patched.setitem(entries._DECODER, "merge", entries._DECODER["forget"])
+        newer = open_engine(place, clock)
+        append(place, Encoded("merge", 1, '{"salt": "s", "digest": "d"}', None), "")
+        newer.fold()
+        assert newer.state.stopped is None
+        newer.checkpoint()
+        newer.crash()
+    again = open_engine(place, clock)
+    try:
+        assert again.state.stopped is not None
+        assert "'merge'" in again.state.stopped.reason
+        assert arrays(again) == learned_from([event], [0])
+    finally:
+        again.crash()
+
+
 def test_two_versions_side_by_side(
     place: str, engine: Quiet, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -249,6 +289,27 @@ def test_what_was_stored_is_not_told_as_an_error(engine: Quiet, monkeypatch: pyt
         assert arrays(again) == learned_from(events, [0] * 40)
     finally:
         again.crash()
+
+
+def test_lists_in_one_batch_with_feedback_that_fails_to_be_learned(
+    engine: Quiet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lists are given before the fold; its failure must not reach them, nor the feedback beside them."""
+    view, early = engine.view_now(), engine.rank_now()
+    made = [engine.make(engine.model(), view, RankRequest()) for _ in range(40)]
+    commands = [*map(StoreEvent, made), GiveFeedback((FeedbackRequest(early.id, 1),))]
+    jobs: list[Job[Any]] = [Job(command, Future(), math.inf) for command in commands]
+
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("made to fail")
+
+    monkeypatch.setattr(OwnerState, "learn", fail)
+    engine.run(lambda: engine.writer._carry_out(jobs))
+    *lists, feedback = [job.future.result() for job in jobs]
+    assert lists == made
+    assert [one.result for one in feedback] == ["accepted"]
+    assert engine.state.stopped is not None
+    assert engine.store.ranked("default") == 41
 
 
 def test_a_store_that_cannot_be_read_after_the_commit(engine: Quiet, monkeypatch: pytest.MonkeyPatch) -> None:

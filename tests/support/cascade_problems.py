@@ -6,6 +6,15 @@ from hypothesis import strategies as st
 
 from rankfall import CascadeUser
 
+SOUND = {
+    "coverage": [[0.1, 0.2], [0.3, 0.4]],
+    "relevance": [[1.0], [2.0]],
+    "theta": [0.5, 0.5],
+    "beta": [0.1],
+    "tradeoff": 0.5,
+}
+"""A user that makes sense."""
+
 
 class Problem:
     """Items and a user with preferences that are nonnegative and attractions that lie in [0, 1]."""

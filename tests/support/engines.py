@@ -23,7 +23,8 @@ from rankfall.service.commands import (
 )
 from rankfall.service.engine import Engine
 from rankfall.service.items import catalog_of
-from rankfall.service.model import Model, OwnerView
+from rankfall.service.model import Model
+from rankfall.service.owners import OwnerView
 from rankfall.service.state import ServerState
 from rankfall.stores import Event, Transaction, open_store
 from rankfall.wire import FeedbackRequest, ItemBody, ModelSettings, RankRequest, convert

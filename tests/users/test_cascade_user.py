@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from cascade_problems import Problem, lists, problems
+from cascade_problems import SOUND, Problem, lists, problems
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -118,15 +118,6 @@ def test_optimum_refuses_problems_too_large_to_search():
     assert len(user.optimum(1)) == 1
     with pytest.raises(ProblemError, match="7,880,400 lists"):
         user.optimum(3)
-
-
-SOUND = {
-    "coverage": [[0.1, 0.2], [0.3, 0.4]],
-    "relevance": [[1.0], [2.0]],
-    "theta": [0.5, 0.5],
-    "beta": [0.1],
-    "tradeoff": 0.5,
-}
 
 
 @pytest.mark.parametrize("k", [-1, 0, 3, 1.5, "2", None, True])

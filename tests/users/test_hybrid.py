@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from cascade_problems import lists, problems
+from cascade_problems import SOUND, lists, problems
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,15 +60,6 @@ def test_covered_counts_topics_and_weighs_them() -> None:
     user = CascadeUser([[0.5, 0.0, 0.2], [0.5, 0.0, 0.0]], [[0.0], [0.0]], [0.3, 0.3, 0.4], [0.0], 0.5)
     assert user.covered([0, 1]) == (2.0, pytest.approx(0.75 + 0.2))
     assert user.covered([1]) == (1.0, pytest.approx(0.5))
-
-
-SOUND = {
-    "coverage": [[0.1, 0.2], [0.3, 0.4]],
-    "relevance": [[1.0], [2.0]],
-    "theta": [0.5, 0.5],
-    "beta": [0.1],
-    "tradeoff": 0.5,
-}
 
 
 def test_the_problem_that_the_next_test_spoils_is_sound():

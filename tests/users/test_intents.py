@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankfall import Catalog, Intents, ProblemError, check_environment, restaurant, simulate
+from rankfall import Catalog, Intents, ProblemError, check_environment, generate_intents, simulate
 from rankfall.policies import make_policy
 from rankfall.users import Drifting
 
@@ -68,9 +68,9 @@ def test_the_last_coin_there_is_brings_the_last_user():
 
 @pytest.mark.parametrize(("relevant", "other"), [(1.0, 0.0), (0.7, 0.1), (0.0, 0.3)])
 def test_they_keep_the_contract(relevant, other):
-    population = restaurant(7, 12, 2.0, relevant=relevant, other=other, seed=3)
+    population = generate_intents(7, 12, 2.0, relevant=relevant, other=other, seed=3)
     check_environment(population, trials=5000)
-    check_environment(Drifting([(0, population), (100, restaurant(5, 12, seed=4))]), trials=1000)
+    check_environment(Drifting([(0, population), (100, generate_intents(5, 12, seed=4))]), trials=1000)
 
 
 def test_greedy_may_miss_the_optimum():
@@ -84,30 +84,30 @@ def test_greedy_may_miss_the_optimum():
 def test_the_optimum_at_the_size_of_the_paper():
     """50 choose 5 is more than is tried; documents that are alike make it small."""
     for seed in range(5):
-        population = restaurant(seed=seed)
+        population = generate_intents(seed=seed)
         best, most = (population.reward(items) for items in (population.best(5), population.optimum(5)))
         assert (1 - 1 / math.e) * most <= best <= most
     with pytest.raises(ProblemError, match="5 of 60 items make 5,461,512 lists; trying all is offered up to 2,000,000"):
         Intents(np.eye(60)).optimum(5)
 
 
-def test_a_restaurant_has_topics_with_as_many_documents_as_users():
+def test_generated_topics_have_as_many_documents_as_users():
     topics = []
     for seed in range(300):
-        population = restaurant(seed=seed)
+        population = generate_intents(seed=seed)
         kinds, count = np.unique(population.wanted, axis=0, return_counts=True)
         size = kinds.sum(axis=1)
         assert (count % size == 0).all()  # twice as many users where two topics drew the same documents
         topics.append((count // size).sum())
     expected = sum(3 / (3 + n) for n in range(20))
     assert np.mean(topics) == pytest.approx(expected, abs=5 * np.std(topics) / math.sqrt(300))
-    assert (restaurant(seed=5).wanted == restaurant(seed=5).wanted).all()
-    assert len(np.unique(restaurant(9, 4, 0.0).wanted, axis=0)) == 1  # one topic, of every document
-    assert repr(restaurant(3, 4, relevant=0.8)) == "Intents(3 users, 4 items, relevant=0.8, other=0)"
+    assert (generate_intents(seed=5).wanted == generate_intents(seed=5).wanted).all()
+    assert len(np.unique(generate_intents(9, 4, 0.0).wanted, axis=0)) == 1  # one topic, of every document
+    assert repr(generate_intents(3, 4, relevant=0.8)) == "Intents(3 users, 4 items, relevant=0.8, other=0)"
 
 
 def test_regret_is_against_the_greedy_list():
-    population = restaurant(6, 8, seed=2)
+    population = generate_intents(6, 8, seed=2)
     policy = make_policy("CascadeKLUCB", Catalog(relevance=np.eye(8)), k=2, steps=200)
     run = simulate(policy, population, 200, 2)
     assert run.best == population.reward(population.best(2))
@@ -125,10 +125,10 @@ def test_regret_is_against_the_greedy_list():
         (lambda: Intents([[1]]).best(2), "k must be a whole number from 1 to 1"),
         (lambda: Intents([[1]]).reward([1]), "items holds row 1"),
         (lambda: Intents([[1, 0]]).click([0, 1], [0.5]), "1 coins for 2 positions"),
-        (lambda: restaurant(0), "users must be a whole number from 1 on"),
-        (lambda: restaurant(documents=0), "documents must be a whole number from 1 on"),
-        (lambda: restaurant(alpha=-1), "alpha must be a number in"),
-        (lambda: restaurant(seed=-1), "seed must be a whole number from 0 on"),
+        (lambda: generate_intents(0), "users must be a whole number from 1 on"),
+        (lambda: generate_intents(documents=0), "documents must be a whole number from 1 on"),
+        (lambda: generate_intents(alpha=-1), "alpha must be a number in"),
+        (lambda: generate_intents(seed=-1), "seed must be a whole number from 0 on"),
     ],
 )
 def test_nonsense_is_refused_in_words(make, said):

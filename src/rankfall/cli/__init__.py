@@ -16,7 +16,7 @@ COMMANDS = {
     "bench": "Measure how fast policies are, compared with plain NumPy.",
     "data": "List, download and prepare data sets.",
     "reproduce": "Run the paper's experiments on a data set.",
-    "run": "Run the study in a file.",
+    "run": "Run the studies in TOML files.",
     "policies": "List the policies.",
     "serve": "Serve rankings and learn from feedback.",
     "key": "Make an API key for the service.",

@@ -64,7 +64,7 @@ def info(name: str) -> None:
 def get(name: str) -> None:
     """Download a data set from its publisher.
 
-    NAME is one of rankfall data list. A download that was interrupted continues where it stopped.
+    NAME is a name from rankfall data list. A download that was interrupted continues where it stopped.
     """
     entry = dataset_called(name)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
@@ -119,8 +119,8 @@ def prepare_(
 ) -> None:
     """Prepare a data set for simulation, as section 4.1 of the paper does.
 
-    NAME_OR_PATH is one of rankfall data list, a folder or zip file of a data set, or, with --items-table, a table of
-    ratings. Look into docs/data.md for the formats.
+    NAME_OR_PATH is a name from rankfall data list, a folder or zip file of a data set, or, with --items-table, a table
+    of ratings. docs/data.md describes the formats.
     """
     if not out.parent.is_dir():  # before the work, not after it
         raise FileError(f"cannot write {out}: the folder {out.parent} does not exist")

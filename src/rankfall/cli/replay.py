@@ -117,9 +117,9 @@ def _say(console: Console, result: Replay) -> None:
     table.add_row("lists in the log", f"{counts.lists:,}")
     table.add_row("learned from", f"{counts.learned:,}")
     for name, value in (
-        ("without feedback", counts.unanswered),
+        ("without feedback", counts.without_feedback),
         ("not meant for learning (see --every-list)", counts.not_for_learning),
-        (f"without a {result.scope}", counts.without_key),
+        (f"without a {result.scope}", counts.without_owner),
         ("with items that were not in the catalog", counts.without_catalog),
     ):
         if value:

@@ -64,7 +64,7 @@ def command(
 ) -> None:
     """Run the paper's experiments on a data set.
 
-    DATASET is one of rankfall data list, or a path.
+    DATASET is a name from rankfall data list, or a path.
     """
     study = paper_study(
         dataset if dataset in DATASETS else str(Path(dataset).resolve()),

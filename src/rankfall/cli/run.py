@@ -1,4 +1,4 @@
-"""``rankfall run``: studies out of files."""
+"""``rankfall run``: run the studies in TOML files."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from rankfall.experiments import Study
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path, dir_okay=False))
 @run_options
 def command(files: tuple[Path, ...], out: Path, workers: int | None, scheduler: str | None, dry_run: bool) -> None:
-    """Run the study in a file.
+    """Run the studies in TOML files.
 
-    FILE... are TOML files, such as those in studies/field or the study.toml beside earlier results. With several files,
-    each gets a folder of its name in the folder for the results.
+    FILE... are studies, such as those in studies/field, or the study.toml beside earlier results. With several files,
+    the results of each go to a folder of its name in --out.
     """
     names = [file.stem for file in files]
     for name in names:

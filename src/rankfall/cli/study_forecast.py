@@ -44,13 +44,13 @@ def print_forecast(laid: Plan, out: Path, workers: int, paper: bool) -> None:
         )
     console.print(
         f"From {len(measured.trials)} trials in {measured.took:.0f} s, {_workers(workers)} at once. This assumes that "
-        "cases in between are like the nearest one tried, that later steps go on as the last third of a trial did, "
+        "other cases are like the nearest one tried, that later steps take as long as the last third of a trial, "
         "that kernels are compiled, "
         + ("that the paper's other data set is as fast as this one, " if paper else "")
         + "and that the machine does nothing else."
     )
     if measured.crowding > 1.2:
-        console.print(f"Right now it does: a second of work takes {measured.crowding:.1f} s.")
+        console.print(f"Right now the machine is busy: a second of work takes {measured.crowding:.1f} s.")
 
 
 def _whole_grid(laid: Plan) -> Plan:

@@ -12,7 +12,7 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 
 def run_options(command: C) -> C:
-    """Where results go, who does the work, or only how much it is."""
+    """The options ``--out``, ``--workers``, ``--scheduler`` and ``--dry-run``."""
     for option in reversed(
         (
             click.option(

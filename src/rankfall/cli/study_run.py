@@ -1,4 +1,4 @@
-"""What ``rankfall reproduce`` and ``rankfall run`` do with a study: run it and write its report, or say how long."""
+"""How ``rankfall reproduce`` and ``rankfall run`` run a study: with a progress bar, and a report in the end."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _run(laid: Plan, out: Path, workers: int | None, scheduler: str | None) -> p
             there = len(list((out / "chunks").glob("*.parquet")))
             click.echo(
                 f"\n{there} of {len(laid.chunks)} chunks are done and kept in {out}. "
-                "Give the same command again to go on.",
+                "Give the same command again to continue.",
                 err=True,
             )
             raise
@@ -110,7 +110,7 @@ def _progress() -> Iterator[Callable[[Status], None]]:
                 return
             told = now
             chunks = f"{status.chunks_done}/{status.chunks} chunks"
-            if not task:  # what was there already is no part of the rate
+            if not task:  # chunks that were done before do not count in the rate
                 task.append(bar.add_task(status.last, total=status.total, completed=status.done, chunks=chunks))
             bar.update(task[0], completed=status.done, description=status.last, chunks=chunks)
 

@@ -30,6 +30,9 @@ RESERVED = (
 )
 """Columns that all results have, so that no axis can."""
 
+WORDS = "words"
+"""The column of an axis ``user``, whose values are tables of words."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -77,9 +80,12 @@ def expand(study: Study) -> tuple[Entry, ...]:
 
 
 def axis_columns(study: Study) -> dict[str, str]:
-    """For the path of each axis the name of its column: the last word, or the path if that is taken."""
+    """For the path of each axis the name of its column: the last word, or the path if that is taken.
+
+    An axis ``user``, whose values are tables of words, is called ``words``.
+    """
     paths = list(dict.fromkeys(path for sweep in study.sweeps for path in sweep.axes))
-    last = {path: path.split(".")[-1] for path in paths}
+    last = {path: WORDS if path == "user" else path.split(".")[-1] for path in paths}
     taken = [*RESERVED, *last.values()]
     return {path: name if taken.count(name) == 1 else path for path, name in last.items()}
 
@@ -95,6 +101,11 @@ def value_text(value: Any) -> str:
     if isinstance(value, bool | str):
         return str(value).lower() if isinstance(value, bool) else value
     return f"{value:g}" if isinstance(value, int | float) else canonical(value)
+
+
+def axis_text(column: str, value: Any) -> str:
+    """The place on an axis for people: ``gamma = 0.5``, or the words alone where they say it."""
+    return value_text(value) if column == WORDS else f"{column} = {value_text(value)}"
 
 
 def _at(study: Study, case: Case, point: Mapping[str, Any]) -> Case:
@@ -135,4 +146,4 @@ def _value(case: Case, path: str) -> Any:
         if not isinstance(here, Mapping) or name not in here:
             return None
         here = here[name]
-    return here
+    return None if isinstance(here, Mapping) and "." not in path else here

@@ -28,7 +28,7 @@ from rankfall.users import (
     PerItem,
     PositionBased,
     User,
-    restaurant,
+    generate_intents,
 )
 from rankfall.users.fitting import Fitted
 
@@ -88,7 +88,7 @@ def _world(words: Mapping[str, Any], k: int, user: int, users: int, repeat: int,
         made = _made(on_sphere, "sphere", words["sphere"], repeat)
         return made.catalog, _user(words, Linear(made.catalog.relevance, made.beta[0]))
     if source == "intents":
-        crowd = _made(restaurant, "intents", words["intents"], repeat)
+        crowd = _made(generate_intents, "intents", words["intents"], repeat)
         return _items(crowd.n_items), crowd
     if source == "fitted":
         return _of_fit(words, k, data)

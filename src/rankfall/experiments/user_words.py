@@ -8,7 +8,7 @@ One word says where users come from:
 - ``generate``: a made-up catalog with users (:func:`rankfall.generate`);
 - ``sphere``: features on a sphere, and one user whose attraction is linear (:func:`rankfall.data.on_sphere`);
 - ``fitted``: a file of ``rankfall fit --out``; ``catalog``: a file with the features that policies may learn by;
-- ``intents``: a population of users who want different things (:func:`rankfall.users.restaurant`);
+- ``intents``: a population of users who want different things (:func:`rankfall.users.generate_intents`);
 - ``attraction`` alone: a number for each item, or ``{best, good, rest, bad}``, a block of good items before bad ones.
 
 Others say what they do: ``attraction`` (``hybrid``, ``linear`` or ``coverage``, for users with features), ``tradeoff``,

@@ -15,7 +15,8 @@ from rankfall.errors import RankfallError
 from rankfall.service.commands import LoadOwner, StoreImported
 from rankfall.service.engine import Engine
 from rankfall.service.events import moment
-from rankfall.service.model import Model, policy_of
+from rankfall.service.model import Model
+from rankfall.service.template import policy_of
 from rankfall.stores import Event
 from rankfall.wire import RankedItem, RankResponse
 

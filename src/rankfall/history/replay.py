@@ -41,9 +41,9 @@ class Counts:
     same_top: int = 0
     random: int = 0
     learned: int = 0
-    unanswered: int = 0
+    without_feedback: int = 0
     not_for_learning: int = 0
-    without_key: int = 0
+    without_owner: int = 0
     without_catalog: int = 0
 
 
@@ -82,9 +82,9 @@ class Replay:
 
     @property
     def support(self) -> float:
-        """The share of the answered lists that an estimate can be made from."""
-        answered = self.counts.lists - self.counts.unanswered
-        return self.counts.random / answered if answered else 0.0
+        """The share of the lists with feedback that an estimate can be made from."""
+        with_feedback = self.counts.lists - self.counts.without_feedback
+        return self.counts.random / with_feedback if with_feedback else 0.0
 
 
 @dataclass
@@ -112,25 +112,25 @@ class Walk:
         self._rng = np.random.default_rng(0)  # for policies that draw; a replay gives the same each time
 
     def show(self, event: dict[str, Any]) -> None:
-        """Rank a logged request, compare, and keep what the logged list can teach until its answer comes."""
+        """Rank a logged request, compare, and keep what the logged list can teach until its feedback comes."""
         self.counts.lists += 1
-        answered = event["result"] is not None
-        self.counts.unanswered += not answered
-        key = {"global": "", "segment": event["segment"], "user": event["user"]}[self.scope]
-        if key is None:
-            self.counts.without_key += 1
+        with_feedback = event["result"] is not None
+        self.counts.without_feedback += not with_feedback
+        owner = {"global": "", "segment": event["segment"], "user": event["user"]}[self.scope]
+        if owner is None:
+            self.counts.without_owner += 1
             return
         catalog = self._log.catalog(event["catalog_version"])
         rows = None if catalog is None else rows_of(catalog, event["items"])
         if catalog is None or rows is None or len(rows) < len(event["items"]):
             self.counts.without_catalog += 1
             return
-        policy = self._policy(key, catalog)
+        policy = self._policy(owner, catalog)
         self._compare(policy, event, catalog, rows)
-        if not answered:
+        if not with_feedback:
             return
         if event["learn"] or self._every_list:
-            self._pending[event["event_id"]] = key, policy.records(np.array([rows]))[0]
+            self._pending[event["event_id"]] = owner, policy.records(np.array([rows]))[0]
         else:
             self.counts.not_for_learning += 1
 
@@ -151,23 +151,23 @@ class Walk:
             self.chances.same.append(own == rows)
 
     def learn(self, event_id: str, clicked: list[int]) -> None:
-        """Take in the answer to a list."""
+        """Take in the feedback on a list."""
         if event_id in self._pending:
-            key, kept = self._pending.pop(event_id)
-            self.policies[key].learn_record(kept, clicked)
+            owner, record = self._pending.pop(event_id)
+            self.policies[owner].learn_record(record, clicked)
             self.counts.learned += 1
 
-    def _policy(self, key: str, catalog: Catalog) -> Policy:
-        """The policy on the state of a key, over a catalog."""
-        held = self.policies.get(key)
-        if held is None or held.catalog is not catalog:
+    def _policy(self, owner: str, catalog: Catalog) -> Policy:
+        """The policy with the state of an owner, over a catalog."""
+        policy = self.policies.get(owner)
+        if policy is None or policy.catalog is not catalog:
             template = self._templates.get(id(catalog))
             if template is None or template.catalog is not catalog:
                 template = self._templates[id(catalog)] = self._make(catalog)
                 while len(self._templates) > _TEMPLATES:
                     self._templates.pop(next(iter(self._templates)))
-            held = self.policies[key] = template.fresh() if held is None else template.sharing(held)
-        return held
+            policy = self.policies[owner] = template.fresh() if policy is None else template.sharing(policy)
+        return policy
 
 
 _TEMPLATES = 8
@@ -199,7 +199,7 @@ def replay(
 ) -> Replay:
     """Walk through a log with a fresh model of a policy.
 
-    Lists are ranked in the order of their creation and learned in the order of the journal, each answer after the
+    Lists are ranked in the order of their creation and learned in the order of the journal, each feedback after the
     lists created before it came. Resets and restores are passed over: the model learns from all of the log.
 
     Parameters
@@ -242,17 +242,17 @@ def replay(
 
 
 def _in_order(log: ReplayableLog) -> Iterator[tuple[bool, dict[str, Any]]]:
-    """Lists (True) and answers (False), as the service saw them."""
+    """Lists (True) and feedback (False), as the service saw them."""
     lists = log.events()
-    answers = lists.filter(lists["result"].is_not_null()).sort("transaction", "seq")
+    given = lists.filter(lists["result"].is_not_null()).sort("transaction", "seq")
     shown = lists.iter_rows(named=True)
     waiting = next(shown, None)
-    for answer in answers.select("event_id", "clicked", "created", "feedback_at").iter_rows(named=True):
-        until = max(answer["created"], answer["feedback_at"])  # clocks of several servers need not agree
+    for feedback in given.select("event_id", "clicked", "created", "feedback_at").iter_rows(named=True):
+        until = max(feedback["created"], feedback["feedback_at"])  # clocks of several servers need not agree
         while waiting is not None and waiting["created"] <= until:
             yield True, waiting
             waiting = next(shown, None)
-        yield False, answer
+        yield False, feedback
     while waiting is not None:
         yield True, waiting
         waiting = next(shown, None)

@@ -10,7 +10,7 @@ import numpy as np
 
 from rankfall.array_container import pack, unpack
 from rankfall.arrays import FloatArray
-from rankfall.catalog import Catalog, Id
+from rankfall.catalog import Catalog, Id, check_fits
 from rankfall.errors import CatalogError
 from rankfall.journal.entries import CatalogChanged, ItemPatched
 
@@ -194,7 +194,7 @@ class CatalogState:
         return stay + [item for item in self._changes.put if not self._has_row(item)]
 
     def _put_all(self, items: Catalog) -> list[Id]:
-        check_fits(items, self.shape)
+        check_fits(items, self.shape.topics, self.shape.n_features)
         for row, item in enumerate(items.ids):
             title = None if items.titles is None else items.titles[row]
             self._put(item, CatalogItem(title, items.coverage[row], items.relevance[row]))
@@ -224,15 +224,6 @@ class CatalogState:
             old.title if patch.title is None or old.title is None else patch.title,
             coverage,
             old.relevance if patch.relevance is None else np.array(patch.relevance, dtype=float),
-        )
-
-
-def check_fits(items: Catalog, shape: CatalogShape) -> None:
-    """Raise if items have other topics or features than a catalog."""
-    if items.topics != shape.topics or items.n_features != shape.n_features:
-        raise CatalogError(
-            f"items with topics {list(items.topics)} and {items.n_features} features do not fit a catalog "
-            f"with topics {list(shape.topics)} and {shape.n_features} features"
         )
 
 

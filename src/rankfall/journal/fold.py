@@ -19,6 +19,7 @@ from rankfall.errors import InvalidError, JournalError, RankfallError
 from rankfall.journal.catalogs import CatalogState, decode_catalog, encode_catalog
 from rankfall.journal.click_counts import ClickCounts
 from rankfall.journal.entries import (
+    KINDS,
     CatalogChanged,
     FeedbackExpired,
     FeedbackGiven,
@@ -109,7 +110,9 @@ class Knowledge:
         arrays = {}
         if self.catalog.there:
             arrays["catalog"] = np.frombuffer(encode_catalog(self.catalog.current()), dtype=np.uint8)
-        return pack({"version": _VERSION, "catalog": self.catalog.version, "models": models}, arrays)
+        kinds = {name: kind.version for name, kind in KINDS.items()}
+        header = {"version": _VERSION, "kinds": kinds, "catalog": self.catalog.version, "models": models}
+        return pack(header, arrays)
 
     @classmethod
     def unpack(cls, data: bytes, position: Position) -> Knowledge | None:
@@ -118,12 +121,20 @@ class Knowledge:
             header, arrays = unpack(data)
             if header.setdefault("version", 1) > _VERSION:
                 raise JournalError(f"it has version {header['version']}; this one reads up to {_VERSION}")
+            _check_kinds(header.get("kinds", {}))
             catalog = decode_catalog(arrays["catalog"].tobytes()) if arrays else None
             models = {name: _model_of(name, plain) for name, plain in header["models"].items()}
         except (RankfallError, ValueError, KeyError, TypeError, msgspec.ValidationError) as problem:
             _log.warning("a checkpoint cannot be read; the whole journal is folded", extra={"reason": str(problem)})
             return None
         return cls(position, CatalogState(catalog, header["catalog"]), models)
+
+
+def _check_kinds(kinds: Mapping[str, int]) -> None:
+    """Raise if whoever made a checkpoint could read more than we can: it may have folded an entry that stops us."""
+    for name, version in kinds.items():
+        if name not in KINDS or version > KINDS[name].version:
+            raise JournalError(f"a newer version made it, which reads {name} entries of version {version}")
 
 
 def _model_of(name: str, plain: Mapping[str, Any]) -> ModelHistory:

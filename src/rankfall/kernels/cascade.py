@@ -7,7 +7,7 @@ import numpy as np
 from rankfall.kernels.jit import compiled, inner, leaf
 
 
-class User(NamedTuple):
+class UserArrays(NamedTuple):
     """What attracts a user, over L items and d topics."""
 
     start: Any  # (L + 1) coverage by item, sparse: entries start[a] to start[a + 1]
@@ -17,15 +17,15 @@ class User(NamedTuple):
     theta: Any  # (d) (1 - tradeoff) * theta
 
 
-def user_of(coverage: Any, appeal: Any, theta: Any) -> User:
+def user_arrays(coverage: Any, appeal: Any, theta: Any) -> UserArrays:
     """Lay out coverage (L, d) for the kernels."""
     row, column = np.nonzero(coverage)
     start = np.searchsorted(row, np.arange(len(coverage) + 1))
-    return User(start, column, coverage[row, column], appeal, theta)
+    return UserArrays(start, column, coverage[row, column], appeal, theta)
 
 
 @leaf
-def attract(item: int, user: User, left: Any) -> float:
+def attract(item: int, user: UserArrays, left: Any) -> float:
     """Attraction of one item where the list so far leaves ``left`` of each topic; clipped to [0, 1] here only."""
     total = user.appeal[item]
     for p in range(user.start[item], user.start[item + 1]):
@@ -35,14 +35,14 @@ def attract(item: int, user: User, left: Any) -> float:
 
 
 @leaf
-def cover(item: int, user: User, left: Any) -> None:
+def cover(item: int, user: UserArrays, left: Any) -> None:
     """Take what the item covers from ``left``."""
     for p in range(user.start[item], user.start[item + 1]):
         left[user.topic[p]] *= 1.0 - user.weight[p]
 
 
 @inner
-def attraction(items: Any, user: User, left: Any, out: Any) -> None:
+def attraction(items: Any, user: UserArrays, left: Any, out: Any) -> None:
     """Attraction of each item of a list, given those above it; ``left`` (d) is work space."""
     left[:] = 1.0
     for i in range(len(items)):
@@ -51,7 +51,7 @@ def attraction(items: Any, user: User, left: Any, out: Any) -> None:
 
 
 @compiled
-def attractions(lists: Any, user: User, out: Any) -> None:
+def attractions(lists: Any, user: UserArrays, out: Any) -> None:
     """Attraction of each item of each list (lists, k), given those above it."""
     left = np.empty(len(user.theta))
     for i in range(len(lists)):
@@ -88,7 +88,7 @@ def first_click(alpha: Any, coins: Any) -> int:
 
 
 @compiled
-def greedy_list(user: User, items: Any) -> None:
+def greedy_list(user: UserArrays, items: Any) -> None:
     """The greedy benchmark of section 3.2: at every position the most attractive item, ties to the lowest row."""
     n = len(user.appeal)
     left = np.ones(len(user.theta))

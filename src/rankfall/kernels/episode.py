@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankfall.kernels import greedy, shortlists
-from rankfall.kernels.cascade import User, attraction, covered, first_click, some_click
+from rankfall.kernels.cascade import UserArrays, attraction, covered, first_click, some_click
 from rankfall.kernels.item_scores import Items
 from rankfall.kernels.jit import compiled, leaf
 from rankfall.kernels.ridge import State, learn
@@ -46,8 +46,10 @@ def largest_shown(items: Items, features: Any, before: float) -> float:
 
 
 @leaf
-def answer(state: State, whole: bool, user: User, coins: Any, best: float, totals: Any, at: Scene) -> None:
-    """The user answers the list that is shown, and the policy learns; see :func:`episode`."""
+def click_and_learn(
+    state: State, whole: bool, user: UserArrays, coins: Any, best: float, totals: Any, at: Scene
+) -> None:
+    """The user clicks in the list that is shown, and the policy learns; see :func:`episode`."""
     attraction(at.shown, user, at.topics, at.alpha)
     click = first_click(at.alpha, coins)
     touched, weighted = covered(at.topics)
@@ -74,7 +76,7 @@ def episode(
     pruning: bool,
     whole: bool,
     largest: float,
-    user: User,
+    user: UserArrays,
     coins: Any,
     drawn: Any,
     best: float,
@@ -105,5 +107,5 @@ def episode(
         extreme = largest_shown(items, at.features, extreme)
         if not extreme <= largest:
             return extreme
-        answer(state, whole, user, coins[step], best, totals, at)
+        click_and_learn(state, whole, user, coins[step], best, totals, at)
     return extreme

@@ -139,14 +139,3 @@ def fade(discount: float, N: Any, X: Any) -> None:
     for e in range(len(N)):
         N[e] *= discount
         X[e] *= discount
-
-
-@inner
-def shares(items: Any, N: Any, X: Any, means: Any, widths: Any) -> None:
-    """Share of clicks of these items, and its standard deviation as if one more click and one more miss were seen."""
-    for i in range(len(items)):
-        n = N[items[i]]
-        x = X[items[i]]
-        share = (x + 1.0) / (n + 2.0)
-        means[i] = x / max(n, 1e-300)
-        widths[i] = math.sqrt(share * (1.0 - share) / (n + 3.0))

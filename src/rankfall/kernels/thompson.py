@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankfall.kernels import greedy
-from rankfall.kernels.cascade import User
-from rankfall.kernels.episode import answer, largest_shown, scene
+from rankfall.kernels.cascade import UserArrays
+from rankfall.kernels.episode import click_and_learn, largest_shown, scene
 from rankfall.kernels.item_scores import Items, mean_of, place
 from rankfall.kernels.jit import compiled, inner, leaf
 from rankfall.kernels.ridge import State
@@ -237,7 +237,7 @@ def episode(
     pruning: bool,
     whole: bool,
     largest: float,
-    user: User,
+    user: UserArrays,
     coins: Any,
     normals: Any,
     best: float,
@@ -266,5 +266,5 @@ def episode(
         extreme = largest_shown(items, at.features, extreme)
         if not extreme <= largest:
             break
-        answer(state, whole, user, coins[step], best, totals, at)
+        click_and_learn(state, whole, user, coins[step], best, totals, at)
     return extreme, scored

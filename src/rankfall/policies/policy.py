@@ -69,7 +69,7 @@ class Policy(ABC):
 
     Attributes
     ----------
-    catalog, settings : what it ranks, and how.
+    catalog, n_items, settings : what it ranks, how many items that are, and how.
     arrays : the live state of policies that keep it as plain arrays; :meth:`state` gives copies.
     compact : whether to take less memory and more time; its lists are the same.
     summary, paper : of the class: what it is in a line, and where it comes from.
@@ -106,6 +106,7 @@ class Policy(ABC):
 
     def __init__(self, catalog: Catalog | int, settings: PolicySettings | None = None, **named: Any) -> None:
         self.catalog = self._as_catalog(catalog)
+        self.n_items = len(self.catalog)
         self.settings = self._as_settings(settings, named)
         self._unlimited: Request | None = None
         self._n_updates = 0
@@ -156,11 +157,6 @@ class Policy(ABC):
         return f"{type(self).__name__}({self.n_items} items)"
 
     @property
-    def n_items(self) -> int:
-        """How many items there are to rank."""
-        return len(self.catalog)
-
-    @property
     def n_updates(self) -> int:
         """How many lists it has learned from."""
         return self._n_updates
@@ -190,11 +186,11 @@ class Policy(ABC):
         """
         request = self._unlimited
         if candidates is not None or exclude is not None or fixed is not None:
-            request = check_request(k, len(self.catalog), candidates, exclude, fixed)
+            request = check_request(k, self.n_items, candidates, exclude, fixed)
             if fixed and self.why_not_fixed is not None:
                 raise RankError(f"{type(self).__name__} cannot hold rows at fixed positions: {self.why_not_fixed}")
         elif request is None or type(k) is not int or k != request.k:
-            request = self._unlimited = check_request(k, len(self.catalog))
+            request = self._unlimited = check_request(k, self.n_items)
         return self.choose(request, rng)
 
     def update(self, ranking: Ranking, click: Click) -> None:
@@ -208,12 +204,11 @@ class Policy(ABC):
         if not isinstance(ranking, Ranking):
             raise FeedbackError(f"expected the Ranking that was shown, got {type(ranking).__name__}")
         rows = ranking.items.tolist()
-        n_items = len(self.catalog)
-        if not rows or max(rows) >= n_items:
-            said = f"row {max(rows)} of {n_items} items" if rows else "no items"
+        if not rows or max(rows) >= self.n_items:
+            said = f"row {max(rows)} of {self.n_items} items" if rows else "no items"
             raise FeedbackError(
                 f"the ranking shows {said}; give back one that rank() made, "
-                f"with rows from 0 to {n_items - 1} and its note"
+                f"with rows from 0 to {self.n_items - 1} and its note"
             )
 
     def foreign(self, ranking: Ranking) -> FeedbackError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 
@@ -11,8 +11,8 @@ from rankfall.arrays import BoolArray, FloatArray, IntArray, rows, whole
 from rankfall.errors import RankError
 
 
-class Request(NamedTuple):
-    """What :meth:`rankfall.Policy.rank` was asked for, after all checks.
+class Request:
+    """What :meth:`rankfall.Policy.rank` was asked for, after all checks. Read-only: it may be used again.
 
     Attributes
     ----------
@@ -20,32 +20,30 @@ class Request(NamedTuple):
     rows : (n,) the rows to choose from where nothing is fixed, ascending; enough of them, and none that is fixed.
     fixed : rows by 0-based position.
     n_items : how many items there are in all.
+    everything : whether every item may be chosen, and none is fixed.
     """
 
-    k: int
-    rows: IntArray
-    fixed: Mapping[int, int]
-    n_items: int
+    def __init__(self, k: int, rows: IntArray, fixed: Mapping[int, int], n_items: int) -> None:
+        self.k, self.rows, self.fixed, self.n_items = k, rows, fixed, n_items
+        self.everything = len(rows) == n_items
 
-    @property
-    def everything(self) -> bool:
-        """Whether every item may be shown, and none is fixed."""
-        return len(self.rows) == self.n_items
-
+    @cached_property
     def allowed(self) -> BoolArray:
         """Which items may be chosen: (n_items,)."""
-        if len(self.rows) == self.n_items:
-            return np.ones(self.n_items, dtype=bool)
         mask = np.zeros(self.n_items, dtype=bool)
         mask[self.rows] = True
         return mask
 
-    def empty_list(self) -> IntArray:
-        """The rows of the list: those that are fixed, and -1 where the choice is free."""
+    @cached_property
+    def _held(self) -> IntArray:
         items = np.full(self.k, -1, dtype=np.int64)
         for position, row in self.fixed.items():
             items[position] = row
         return items
+
+    def empty_list(self) -> IntArray:
+        """The rows of the list: those that are fixed, and -1 where the choice is free; a copy to fill."""
+        return self._held.copy()
 
     def best(self, scores: FloatArray) -> IntArray:
         """The rows with the highest of these scores (n_items,), equals by the lower row, around those that are fixed.

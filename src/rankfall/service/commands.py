@@ -25,7 +25,7 @@ from rankfall.journal.entries import (
     encode,
 )
 from rankfall.journal.fold import settings_of
-from rankfall.service.model import OwnerView
+from rankfall.service.owners import OwnerView
 from rankfall.service.state import ServerState, fingerprint
 from rankfall.service.tokens import token
 from rankfall.stores import Event, OnEvent, Snapshot, Transaction

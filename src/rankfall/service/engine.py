@@ -12,7 +12,8 @@ from typing import TypeVar
 from rankfall.errors import NotFoundError, RankError, StoreError
 from rankfall.service.commands import Command, FindEvent, LoadOwner, StoreEvent
 from rankfall.service.events import digest_of, event_of
-from rankfall.service.model import Model, OwnerView
+from rankfall.service.model import Model
+from rankfall.service.owners import OwnerView
 from rankfall.service.ranking import choose
 from rankfall.service.state import ServerState
 from rankfall.service.upkeep import Upkeep
@@ -124,7 +125,7 @@ class Engine:
 
     def save_policy(self, model: Model, owner: str, path: Path, upto: Position | None = None) -> None:
         """Write an owner's policy to a file that :func:`rankfall.load` reads: as it is, or as it was at a position."""
-        model.states(self.store, [owner], upto or self.state.position)[0].policy.save(path)
+        model.policy_at(self.store, owner, upto or self.state.position).save(path)
 
     def lag(self) -> float:
         """Age in seconds of the oldest entry of the journal that is not in the state yet."""

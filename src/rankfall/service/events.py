@@ -11,7 +11,8 @@ import msgspec
 import numpy as np
 
 from rankfall.policies import Policy
-from rankfall.service.model import Model, OwnerView
+from rankfall.service.model import Model
+from rankfall.service.owners import OwnerView
 from rankfall.service.ranking import ChosenList, ResolvedRequest
 from rankfall.service.tokens import token
 from rankfall.stores import Event

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from rankfall.catalog import Catalog, Id
+from rankfall.catalog import Catalog, Id, check_fits
 from rankfall.errors import CatalogError
-from rankfall.journal.catalogs import CatalogItem, CatalogShape, CatalogState, check_fits
+from rankfall.journal.catalogs import CatalogItem, CatalogShape, CatalogState
 from rankfall.policies.linear.columns import LARGEST_GIVEN
 from rankfall.wire import LONGEST_NAME, LONGEST_TITLE, Item, ItemBody, ItemPatch
 
@@ -70,7 +70,7 @@ def catalog_of(items: Iterable[tuple[Id, ItemBody]], shape: CatalogShape) -> Cat
 
 def fitting(items: Catalog, shape: CatalogShape) -> Catalog:
     """The same items, if they can take their place in a catalog of this shape; raises if not."""
-    check_fits(items, shape)
+    check_fits(items, shape.topics, shape.n_features)
     _check_words(items)
     largest = float(np.abs(items.relevance).max(initial=0.0))
     if largest > LARGEST_GIVEN:

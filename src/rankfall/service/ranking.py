@@ -13,7 +13,8 @@ from rankfall.arrays import IntArray
 from rankfall.catalog import Catalog, Id
 from rankfall.errors import RankError
 from rankfall.policies import Policy, Ranking
-from rankfall.service.model import Model, OwnerView
+from rankfall.service.model import Model
+from rankfall.service.owners import OwnerView
 from rankfall.stores import Arm
 from rankfall.wire import RankRequest
 

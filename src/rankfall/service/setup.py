@@ -11,7 +11,8 @@ from rankfall.journal.catalogs import shape_of
 from rankfall.service.commands import CreateModel, SeedCatalog
 from rankfall.service.engine import Engine
 from rankfall.service.items import fitting
-from rankfall.service.model import Model, policy_of
+from rankfall.service.model import Model
+from rankfall.service.template import policy_of
 from rankfall.stores import open_store, without_secrets
 from rankfall.wire import ModelSettings, convert
 

@@ -20,7 +20,8 @@ from rankfall.journal.entries import (
     UserForgotten,
 )
 from rankfall.journal.fold import Knowledge
-from rankfall.service.model import Model, OwnerView
+from rankfall.service.model import Model
+from rankfall.service.owners import OwnerView
 from rankfall.stores import START, Checkpoint, Entry, Position, Store
 
 _log = logging.getLogger("rankfall.service")

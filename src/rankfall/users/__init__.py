@@ -7,7 +7,7 @@ from rankfall.users.click_models import Cascade, ClickModel, DependentClick, Doc
 from rankfall.users.drifting import Drifting
 from rankfall.users.environment import Environment
 from rankfall.users.hybrid import Coverage, Hybrid
-from rankfall.users.intents import Intents, restaurant
+from rankfall.users.intents import Intents, generate_intents
 from rankfall.users.per_item import Linear, PerItem
 from rankfall.users.theorem import Bound, eta, theorem_bound
 from rankfall.users.user import User
@@ -32,6 +32,6 @@ __all__ = [
     "User",
     "check_environment",
     "eta",
-    "restaurant",
+    "generate_intents",
     "theorem_bound",
 ]

@@ -49,7 +49,7 @@ class Hybrid:
             raise ProblemError("coverage must lie in [0, 1]")
         appeal: FloatArray = frozen(self.tradeoff * (self.relevance @ self.beta))
         theta_used: FloatArray = frozen((1.0 - self.tradeoff) * self.theta)
-        self.arrays = cascade.user_of(self.coverage, appeal, theta_used)
+        self.arrays = cascade.user_arrays(self.coverage, appeal, theta_used)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.n_items} items, tradeoff={self.tradeoff:g})"

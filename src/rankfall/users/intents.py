@@ -111,7 +111,7 @@ class Intents:
         return best
 
 
-def restaurant(
+def generate_intents(
     users: int = 20,
     documents: int = 50,
     alpha: float = 3.0,
@@ -120,13 +120,13 @@ def restaurant(
     other: float = 0.0,
     seed: int = 0,
 ) -> Intents:
-    """Synthetic users as in section 5 of Radlinski et al. (2008), with topics by a Chinese restaurant process.
+    """Generate users as in section 5 of Radlinski et al. (2008), with topics by a Chinese restaurant process.
 
-    The n-th user (from 0) has a topic of their own with probability ``alpha / (n + alpha)``, else that of an earlier
-    user. Each topic gets as many random documents as it has users, relevant to exactly these; a document may be of
-    several topics.
+    The n-th user (from 0) has a topic of their own with probability ``alpha / (n + alpha)``, and otherwise the topic of
+    an earlier user. Each topic gets as many random documents as it has users, and they are relevant to exactly these
+    users; a document may have several topics.
 
-    >>> restaurant(seed=1)
+    >>> generate_intents(seed=1)
     Intents(20 users, 50 items, relevant=1, other=0)
     """
     users = whole("users", users, ProblemError, low=1)

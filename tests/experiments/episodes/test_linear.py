@@ -34,6 +34,15 @@ def compiled(policy: object, user: object) -> bool:
     return linear_policy_with_cascade_user(policy, user, 3, 0.5, np.random.default_rng(0)) is not None  # type: ignore[arg-type]
 
 
+class MyHybrid(CascadeHybrid):
+    """A linear policy of one's own."""
+
+
+class OwnRank(CascadeHybrid):
+    def rank(self, k, **options):
+        return super().rank(k, **options)
+
+
 class OwnAttraction(Hybrid):
     def of(self, lists):
         return super().of(lists)
@@ -45,6 +54,7 @@ def test_the_pairs_that_are_compiled() -> None:
     assert compiled(policy, User(Hybrid(X, Z, **PREFERENCES), Cascade()))
     assert compiled(policy, User(Coverage(X, [0.5, 0.25, 0.25]), Cascade()))
     assert compiled(rankfall.CascadeHybridTS(CATALOG), user)
+    assert compiled(MyHybrid(CATALOG), user)
 
 
 def test_the_pairs_that_are_not() -> None:
@@ -56,6 +66,7 @@ def test_the_pairs_that_are_not() -> None:
     assert not compiled(policy, Stepwise(X, Z, **PREFERENCES))
     assert not compiled(policy, Wrapped(user))
     assert not compiled(CascadeHybrid(CATALOG, forgetting=Discount(0.9)), user)
+    assert not compiled(OwnRank(CATALOG), user)
     assert not compiled(Shuffling(12), user)
 
 

@@ -112,7 +112,7 @@ def test_few_points_fill_the_row() -> None:
     figure = figures.sweeps_figure(means(checked(runs)), [two, one, words], ["Mine", "x"])
     assert titles(figure) == [
         *("(a) d = 5", "(b) d = 18", "(c) all d", "(d) K = 5"),
-        *("(e) k = 3, topics = few", "(f) topics = many", "(g) all topics"),
+        *("k = 3\n(e) few", "(f) many", "(g) all topics"),
     ]
     assert all(axes.axison for axes in figure.axes)
     figure.draw_without_rendering()

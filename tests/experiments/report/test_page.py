@@ -182,6 +182,7 @@ def test_settings_of_policies_are_axes_like_any_other(tmp_path: Path) -> None:
         sweeps=(
             Sweep({"settings.gamma": [0.1, 1.0], "user.tradeoff": [0.2, 0.5, 0.8]}, "both"),
             Sweep({"settings.forgetting": [{"discount": 0.9}, {"window": 5}]}),
+            Sweep({"user": [{"clicks": "cascade"}, {"clicks": "document_based"}]}, "clicks"),
         ),
         k=3,
         users=2,
@@ -193,6 +194,7 @@ def test_settings_of_policies_are_axes_like_any_other(tmp_path: Path) -> None:
     rows = [text.strip() for text in page.texts["th"]]
     assert "gamma = 0.1, tradeoff = 0.8" in rows
     assert "forgetting = window 5" in rows
+    assert "clicks document_based" in rows
 
 
 def test_what_cannot_be_written_is_said(tmp_path: Path, swept: tuple[Folder, pl.DataFrame, Page]) -> None:

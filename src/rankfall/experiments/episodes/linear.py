@@ -8,7 +8,7 @@ from rankfall.arrays import FloatArray
 from rankfall.errors import RankError
 from rankfall.experiments.episodes.play import USER_METHODS, Play, unchanged
 from rankfall.kernels import thompson
-from rankfall.kernels.cascade import User as UserArrays
+from rankfall.kernels.cascade import UserArrays
 from rankfall.kernels.episode import episode
 from rankfall.policies.linear.columns import LARGEST, check_size
 from rankfall.policies.linear.policy import EpsilonSettings, LinearPolicy

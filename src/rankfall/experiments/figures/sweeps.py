@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _SHOWN = 3
 """At so many points of a row regret is shown over steps, at most."""
 
+_LINE = 24  # characters of a line in titles
 _COLUMNS = 12  # panels of a row share this many, so that two, three or four of them fill it
 
 
@@ -35,7 +37,7 @@ class Panels:
     values : where each of them lies on the axis: numbers, or words.
     symbol, label : what to call the axis in titles, and below the last panel.
     shown : values at which to show regret over steps; of those not there, the nearest.
-    also : what else is the same for the whole row, for the title of its first panel.
+    also : what else is the same for the whole row; stands above its first panel.
     """
 
     sweep: str
@@ -50,6 +52,11 @@ class Panels:
     def numeric(self) -> bool:
         """Whether the axis is one of numbers."""
         return all(isinstance(value, int | float) and not isinstance(value, bool) for value in self.values)
+
+    def named(self, place: int) -> str:
+        """One value in words: numbers with their symbol, words as they are, in short lines."""
+        value = self.values[place]
+        return f"{self.symbol} = {value:g}" if self.numeric else textwrap.fill(str(value), _LINE)
 
     @property
     def chosen(self) -> list[int]:
@@ -77,7 +84,7 @@ def sweeps_figure(means: pl.DataFrame, rows: Sequence[Panels], names: Sequence[s
             width = _COLUMNS // len(places)
             for panel, place in enumerate(places):
                 axes = figure.add_subplot(grid[index, panel * width : (panel + 1) * width])
-                also = f"{row.also}, " if row.also and panel == 0 else ""
+                above = f"{row.also}\n" if row.also and panel == 0 else ""
                 if place is None:
                     _finals(axes, data, row, look)
                     axes.set(xlabel=row.label, ylabel="final regret")
@@ -85,8 +92,7 @@ def sweeps_figure(means: pl.DataFrame, rows: Sequence[Panels], names: Sequence[s
                 else:
                     _over_steps(axes, data.filter(point=row.points[place]), look)
                     axes.set_ylabel("regret" if panel == 0 else "")
-                    title = f"{next(letters)} {also}{row.symbol} = {_text(row.values[place])}"
-                    axes.set_title(title, loc="left")
+                    axes.set_title(f"{above}{next(letters)} {row.named(place)}", loc="left")
         figure.legend(
             handles=look.handles(),
             loc="outside upper center",
@@ -111,10 +117,6 @@ def _nearest(wanted: Sequence[float], available: Sequence[float]) -> list[int]:
         del left[best]
         chosen.append(best)
     return sorted(chosen)
-
-
-def _text(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
 def _over_steps(axes: Axes, data: pl.DataFrame, look: Look) -> None:
@@ -155,5 +157,6 @@ def _finals(axes: Axes, data: pl.DataFrame, row: Panels, look: Look) -> None:
         ticks = sorted(places)
         axes.set_xticks(ticks[:: -(-len(ticks) // 6)])
     else:
-        axes.set_xticks(places, [_text(value) for value in row.values])
+        axes.set_xticks(places, [row.named(place) for place in places], fontsize=6)
+        axes.margins(x=0.6 / len(places))
     plain_axes(axes)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rankfall.experiments.expansion import axis_columns, value_text
+from rankfall.experiments.expansion import axis_columns, axis_text, value_text
 from rankfall.experiments.figures import Panels
 from rankfall.experiments.plan import Plan
 from rankfall.experiments.result_table import is_number
@@ -42,7 +42,7 @@ def panels_of(plan: Plan, names: Mapping[str, AxisName]) -> list[Panels]:
         chosen = np.unique(np.linspace(0, len(keys) - 1, min(_ROWS, len(keys))).round().astype(int))
         for key in (keys[place] for place in chosen):
             values = tuple(_place(sweep.points[index][main]) for index in groups[key])
-            also = ", ".join(f"{columns[path]} = {value_text(value)}" for path, value in key)
+            also = ", ".join(axis_text(columns[path], value) for path, value in key)
             rows.append(Panels(sweep.name, tuple(groups[key]), values, name.symbol, name.label, name.shown, also))
     return rows
 

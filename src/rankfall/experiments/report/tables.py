@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from rankfall.experiments.expansion import axis_columns, value_text
+from rankfall.experiments.expansion import axis_columns, axis_text
 from rankfall.experiments.plan import Plan
 from rankfall.experiments.report.numbers import ABSENT, digits, fixed, known
 from rankfall.experiments.statistics import CASE, Difference, final, half_width, late_share, slope
@@ -39,7 +39,7 @@ def place_name(plan: Plan, sweep: str, point: int) -> str:
     found = next((each for each in plan.study.sweeps if each.name == sweep), None)
     if found is None:
         return ""
-    return ", ".join(f"{columns[path]} = {value_text(value)}" for path, value in found.points[point].items())
+    return ", ".join(axis_text(columns[path], value) for path, value in found.points[point].items())
 
 
 def regret_tables(plan: Plan, last: pl.DataFrame) -> list[Table]:

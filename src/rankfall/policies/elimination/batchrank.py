@@ -149,7 +149,7 @@ class BatchRank(Policy):
             known["serial"],
             known["batch_of"],
             known["shown"],
-            request.allowed(),
+            request.allowed,
             coins,
             items,
             serials,

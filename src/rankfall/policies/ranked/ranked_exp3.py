@@ -92,7 +92,7 @@ class RankedEXP3(RankedPolicy):
         coins = generator(rng).random(2 * request.k)
         items, chosen, odds = request.empty_list(), np.empty(request.k, dtype=np.int64), np.empty(request.k)
         log_weights = self.arrays["log_weights"]
-        ranked.exp3_list(log_weights, self.exploration, request.allowed(), coins, items, chosen, odds)
+        ranked.exp3_list(log_weights, self.exploration, request.allowed, coins, items, chosen, odds)
         return Ranking.trusted(items, Choices(chosen.tolist(), odds.tolist()), self.catalog)
 
     def tell(self, chosen: Choices, shown: IntArray, clicks: list[int]) -> None:

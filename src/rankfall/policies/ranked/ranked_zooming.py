@@ -102,7 +102,7 @@ class RankedZooming(RankedPolicy):
             self.distances,
             self.radius,
             self.settings.correlated,
-            request.allowed(),
+            request.allowed,
             items,
             chosen,
         )

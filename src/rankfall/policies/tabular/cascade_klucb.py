@@ -68,7 +68,7 @@ class CascadeKLUCB(TabularPolicy):
         rng: np.random.Generator | None,  # noqa: ARG002 - draws nothing
     ) -> None:
         """The highest KL-UCB bounds."""
-        budget = kl_budget(self.n_updates, self.settings.exploration)
+        budget = kl_budget(self._counts.n_updates, self.settings.exploration)
         item_bounds.kl_list(rows, observed, clicked, budget, items, scores)
 
 

@@ -63,5 +63,5 @@ class CascadeUCB1(TabularPolicy):
         rng: np.random.Generator | None,  # noqa: ARG002 - draws nothing
     ) -> None:
         """The highest UCB1 bounds."""
-        budget = self.settings.exploration * math.log(max(self.n_updates, 1))
+        budget = self.settings.exploration * math.log(max(self._counts.n_updates, 1))
         item_bounds.width_list(rows, observed, clicked, budget, items, scores)

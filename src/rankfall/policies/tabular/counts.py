@@ -69,8 +69,10 @@ class ItemCounts:
 
     def count(self, rows: IntArray, clicks: list[int]) -> None:
         """Count the items observed and clicked: observed is all down to the first click, or all without one."""
-        hit = clicks[0] if clicks else -1
-        item_bounds.observe(rows, hit + 1 if clicks else len(rows), hit, 1.0, self.observed, self.clicked)
+        if clicks:
+            item_bounds.observe(rows, clicks[0] + 1, clicks[0], 1.0, self.observed, self.clicked)
+        else:
+            item_bounds.observe(rows, len(rows), -1, 1.0, self.observed, self.clicked)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The whole state as copies of its arrays: the same, in whatever order the ids were met."""

@@ -83,7 +83,7 @@ class DCMKLUCB(TabularPolicy):
         rng: np.random.Generator | None,  # noqa: ARG002 - draws nothing
     ) -> None:
         """The highest KL-UCB bounds, the best at the position where users leave most."""
-        budget = kl_budget(self.n_updates, self.settings.exploration)
+        budget = kl_budget(self._counts.n_updates, self.settings.exploration)
         item_bounds.kl_list(rows, observed, clicked, budget, items, scores)
         if self._reordered:
             known = np.array((self.settings.termination or ())[: len(items)])

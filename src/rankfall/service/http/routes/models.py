@@ -15,7 +15,8 @@ from rankfall.service.http.auth import grant_of, need, need_to_know
 from rankfall.service.http.bodies import json_response, read_json
 from rankfall.service.http.operations import Operations
 from rankfall.service.http.parameters import path_name, read_query
-from rankfall.service.model import OwnerView, changed, policy_of
+from rankfall.service.owners import OwnerView
+from rankfall.service.template import changed, policy_of
 from rankfall.wire import (
     ArmCounts,
     Bucket,

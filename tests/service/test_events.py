@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rankfall.service.ranking import digest_of
+from rankfall.service.events import digest_of
 from rankfall.wire import BatchedRankRequest, RankRequest
 
 WRITTEN_BY_0_1_0: list[tuple[dict[str, Any], str]] = [

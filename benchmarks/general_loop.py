@@ -1,7 +1,10 @@
-"""How many steps a second policies that are not linear make in the general loop, with a user in plain Python.
+"""How many steps a second policies that are not linear make in the general loop of ``simulate``.
 
-Prints the best of three goes for each policy: what a step costs when nothing else disturbs it. Beside it: how many
-times that of a policy that shows the first items and learns nothing, which is loop and user alone.
+    python benchmarks/general_loop.py
+    python benchmarks/general_loop.py CascadeKLUCB TopRank --steps 20000
+
+The user is plain Python. The fastest of three runs counts, to leave out other work of the machine. Each is compared
+with a policy that shows the first items and learns nothing, whose time is that of the loop and the user alone.
 """
 
 import time
@@ -21,7 +24,7 @@ NAMES = [name for name, policy in POLICIES.items() if not issubclass(policy, Lin
 
 
 class Reader:
-    """Looks at each position with its own chance, and clicks what attracts; the work of a step is a few additions."""
+    """A user who examines each position with its own probability; a step costs a few additions."""
 
     def __init__(self, attraction: Sequence[float], examination: Sequence[float]) -> None:
         self.attraction, self.examination = list(attraction), list(examination)
@@ -32,7 +35,7 @@ class Reader:
         return sum(self.attraction[i] * seen for i, seen in zip(items.tolist(), self.examination, strict=True))
 
     def click(self, items: IntArray, coins: FloatArray) -> tuple[int, ...] | None:
-        """Positions whose coin falls below the chance of a click."""
+        """Positions whose coin falls below the probability of a click."""
         chances = [self.attraction[i] * seen for i, seen in zip(items.tolist(), self.examination, strict=True)]
         return tuple(k for k, coin in enumerate(coins.tolist()) if coin < chances[k]) or None
 
@@ -54,7 +57,7 @@ class Nothing(Policy):
 
 def fastest(make: Callable[[], PolicyLike], user: Reader, steps: int, k: int) -> float:
     """Seconds of the fastest of three runs."""
-    simulate(make(), user, 200, k)  # compiles what has to be
+    simulate(make(), user, 200, k)  # compiles kernels
     took = []
     for seed in range(3):
         policy = make()
@@ -66,11 +69,11 @@ def fastest(make: Callable[[], PolicyLike], user: Reader, steps: int, k: int) ->
 
 @click.command(help=__doc__)
 @click.argument("names", nargs=-1, type=click.Choice(NAMES))
-@click.option("--items", default=16, show_default=True)
-@click.option("--k", default=4, show_default=True)
-@click.option("--steps", default=50_000, show_default=True)
+@click.option("--items", default=16, show_default=True, help="Number of items.")
+@click.option("--k", default=4, show_default=True, help="Number of positions in a list.")
+@click.option("--steps", default=50_000, show_default=True, help="Number of steps in each run.")
 def main(names: tuple[str, ...], items: int, k: int, steps: int) -> None:
-    """Print the pace of each."""
+    """Print the steps a second of each policy."""
     rng = np.random.default_rng(0)
     catalog = Catalog(coverage=rng.random((items, 4)), relevance=rng.random((items, 4)))
     user = Reader(rng.permutation(np.linspace(0.05, 0.6, items)).tolist(), (0.7 ** np.arange(k)).tolist())

@@ -1,12 +1,12 @@
-"""Steps per second of the tabular policies in `simulate`, each beside its plain NumPy form, in one run.
+"""How fast the tabular policies are in ``simulate``, each compared with its plain NumPy form in the same run.
 
-    python benchmarks/tabular.py
-    python benchmarks/tabular.py --items 16 --positions 4 --steps 20000 --repeats 3
+    python benchmarks/tabular_vs_numpy.py
+    python benchmarks/tabular_vs_numpy.py --items 16 --positions 4 --steps 20000 --repeats 3
 
-Policy and user take turns in `simulate`'s general loop, so the user's share of the time is in the numbers. The plain
-forms are written as one would without a compiler: arrays over items, bounds by halving, `argsort`. Policy and plain
-form show the same lists, which is checked. Seconds are the processor's own, so that what else the machine does counts
-little; of the repeats the fastest counts, and those of all policies are interleaved.
+The general loop of ``simulate`` is used, so the numbers include the time of the user. The plain forms are written as
+one would without a compiler: arrays over items, bounds by bisection, ``argsort``. Policy and plain form show the same
+lists, which is checked. Times are processor times, so other programs hardly change them; the fastest of the repeats
+counts, and the repeats of all policies are interleaved.
 """
 
 import math
@@ -150,7 +150,7 @@ PLAIN = {
 @click.option("--steps", default=20_000, show_default=True, help="Lists shown in each run.")
 @click.option("--repeats", default=3, show_default=True, help="Runs of each; the fastest counts.")
 def main(items: int, positions: int, steps: int, repeats: int) -> None:
-    """Measure, and print a table."""
+    """Measure each policy and print a table."""
     attraction = [0.2] * positions + [0.05] * (items - positions)
     catalog = Catalog(relevance=np.ones((items, 1)))
     fastest: dict[tuple[str, str], float] = {}

@@ -8,7 +8,7 @@ from clickers import Cascade, PositionBased, slope
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankfall import Catalog, Intents, RankedEXP3, RankedUCB1, RankedZooming, check_policy, restaurant, simulate
+from rankfall import Catalog, Intents, RankedEXP3, RankedUCB1, RankedZooming, check_policy, generate_intents, simulate
 from rankfall.errors import FeedbackError, ProblemError
 from rankfall.policies import make_policy
 from rankfall.policies.ranked.policy import Choices
@@ -326,7 +326,7 @@ def test_few_users_of_many_intents_leave_without_a_click(policy):
 
 def test_ucb1_beats_exp3_on_users_of_the_paper():
     """The synthetic users of section 5: 20 users, 50 items, 5 positions; UCB1 learns faster, both learn."""
-    user = restaurant(seed=0)
+    user = generate_intents(seed=0)
     last = {}
     for policy in (RankedUCB1(50, k=5, exploration=0.2), RankedEXP3(50, k=5, steps=20_000)):
         run = simulate(policy, user, 20_000, 5, seed=0)

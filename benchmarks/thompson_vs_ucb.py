@@ -1,9 +1,9 @@
-"""How fast Thompson sampling is beside the upper confidence bounds it takes the place of, in one run.
+"""How fast linear policies are with Thompson sampling, compared with upper confidence bounds in the same run.
 
-    python benchmarks/thompson.py
-    python benchmarks/thompson.py --data path/to/ml-1m --steps 20000
+    python benchmarks/thompson_vs_ucb.py
+    python benchmarks/thompson_vs_ucb.py --data path/to/ml-1m --steps 20000
 
-Seconds of work of this process, not of the clock, so that other programs do not distort them.
+Times are processor times of this process, so other programs hardly change them.
 """
 
 import time
@@ -18,11 +18,11 @@ PAIRS = (("CascadeHybrid", "CascadeHybridTS"), ("CascadeLinUCB", "CascadeLinTS")
 
 
 @click.command(help=__doc__)
-@click.option("--data", help="A data set; made up if not given.")
-@click.option("--steps", type=int, default=10_000, show_default=True)
-@click.option("--k", type=int, default=10, show_default=True)
+@click.option("--data", help="Data set: a name or a path.  [default: generated]")
+@click.option("--steps", type=int, default=10_000, show_default=True, help="Number of steps in each run.")
+@click.option("--k", type=int, default=10, show_default=True, help="Number of positions in a list.")
 def main(data: str | None, steps: int, k: int) -> None:
-    """Print a table."""
+    """Measure each pair and print a table."""
     world = bench.World.generated(18, 10) if data is None else bench.World.of(prepare(find(data)))
     click.echo(f"{'policy':>17} {'steps/s':>9} {'us/step':>8} {'items scored':>13} {'time of UCB':>12}")
     for pair in PAIRS:

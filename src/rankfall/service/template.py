@@ -1,0 +1,96 @@
+"""From settings to a policy: what a model ranks with, before any owner's state is put in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from rankfall.catalog import Catalog
+from rankfall.errors import ConflictError, InvalidError
+from rankfall.journal.catalogs import CatalogState
+from rankfall.policies import SERVED, Policy
+from rankfall.policies.forgetting import Discount, Window
+from rankfall.wire import ModelSettings, convert
+
+
+def policy_of(settings: ModelSettings, catalog: Catalog) -> Policy:
+    """A policy with these settings that has learned nothing; raises what is wrong with them, or with the catalog."""
+    check_served(settings.policy)
+    return SERVED[settings.policy].serve(
+        catalog,
+        gamma=settings.gamma,
+        forgetting=_forgetting(settings),
+        feedback=settings.feedback,
+        shared=settings.scope != "user",
+    )
+
+
+def check_served(policy: str) -> None:
+    """Raise if no policy of this name can be served."""
+    if policy not in SERVED:
+        raise InvalidError(
+            f"no policy {policy!r} that can be served; choose from {', '.join(SERVED)}", where="body.policy"
+        )
+
+
+def _forgetting(settings: ModelSettings) -> Discount | Window | None:
+    given = settings.forgetting
+    if given is None:
+        return None
+    if given.discount is not None:
+        return Discount(given.discount)
+    assert given.window is not None
+    return Window(given.window)
+
+
+def changed(settings: ModelSettings, changes: Mapping[str, Any], catalog: Catalog) -> ModelSettings:
+    """Other settings for the same states; raises what does not fit."""
+    new = convert(ModelSettings, {**msgspec.to_builtins(settings), **changes})
+    check_served(new.policy)
+    means = {name: one.learns(settings.feedback) for name, one in SERVED.items()}
+    known = means.pop(settings.policy)
+    if new.policy != settings.policy and means[new.policy] != known:
+        alike = ", ".join(name for name, other in means.items() if other == known)
+        raise ConflictError(
+            f"{settings.policy} has learned {known}, which {new.policy} cannot take over (it learns "
+            f"{means[new.policy]}); this model can change to: {alike or 'no other'}. Make a second model for "
+            f"{new.policy}"
+        )
+    policy_of(new, catalog)
+    return new
+
+
+@dataclass(frozen=True, eq=False)
+class Template:
+    """A policy that has learned nothing, over the items a model may show; every owner's policy is made from it."""
+
+    policy: Policy
+    catalog: Catalog
+    version: int
+    settings: ModelSettings
+
+
+def make_template(old: Template | None, items: CatalogState, settings: ModelSettings) -> Template:
+    """The template for these settings over the present items; what has not changed is taken from the old one."""
+    catalog, version = items.current_version()
+    if old is not None and old.catalog is catalog and _ranks_alike(old.settings, settings):
+        same = old.settings.gamma == settings.gamma
+        policy = old.policy if same else old.policy.with_settings(gamma=settings.gamma)
+        return Template(policy, catalog, version, settings)
+    blocked = [item for item in settings.blocked if item in catalog]
+    shown = catalog.withdraw(blocked) if blocked else catalog
+    policy = policy_of(settings, shown)
+    if len(shown):  # lays out what all owners share here, and not when the first of them is served
+        with suppress(Exception):  # whoever is served meets the error again, and gets the baseline
+            policy.rank(min(settings.k, len(shown)), rng=np.random.default_rng(0))
+    return Template(policy, catalog, version, settings)
+
+
+def _ranks_alike(one: ModelSettings, other: ModelSettings) -> bool:
+    """Whether these settings make the same policy over the same items, but for gamma."""
+    return (one.policy, one.blocked) == (other.policy, other.blocked)

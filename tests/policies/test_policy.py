@@ -1,0 +1,131 @@
+"""What all policies of the registry share: the contract, checks in one place, settings, copies."""
+
+import inspect
+import pydoc
+
+import numpy as np
+import pytest
+
+from rankfall import (
+    POLICIES,
+    Catalog,
+    CatalogError,
+    FeedbackError,
+    LinearPolicy,
+    Policy,
+    ProblemError,
+    RankError,
+    Ranking,
+)
+from rankfall.policies import check_policy, make_policy
+
+CATALOG = Catalog(coverage=np.eye(5), relevance=np.eye(5))
+EVERY = pytest.mark.parametrize("kind", list(POLICIES.values()), ids=lambda kind: kind.__name__)
+OTHERS = [kind for kind in POLICIES.values() if not issubclass(kind, LinearPolicy)]
+
+
+@pytest.mark.parametrize("kind", OTHERS, ids=lambda kind: kind.__name__)
+def test_nothing_is_learned_from_what_is_no_answer(kind: type[Policy]) -> None:
+    policy = make_policy(kind, CATALOG, k=2, steps=100)
+    note = policy.rank(2).note
+    before = {name: np.copy(array) for name, array in policy.state().items()}
+    for ranking, said in (
+        ([0, 1], "expected the Ranking"),
+        (Ranking([0, 5], note=note), "shows row 5 of 5 items"),
+        (Ranking([], note=note), "shows no items"),
+    ):
+        with pytest.raises(FeedbackError, match=said):
+            policy.update(ranking, None)  # type: ignore[arg-type]
+    with pytest.raises(FeedbackError, match="click must be a whole number from 0 to 1"):
+        policy.update(policy.rank(2), 2)
+    np.testing.assert_equal(policy.state(), before)
+
+
+@pytest.mark.parametrize("kind", OTHERS, ids=lambda kind: kind.__name__)
+def test_lists_that_cannot_be_made_are_refused(kind: type[Policy]) -> None:
+    policy = make_policy(kind, CATALOG, k=2, steps=100)
+    for k, limits in ((0, {}), (6, {}), (True, {}), (3, {"candidates": [0, 1]}), (1, {"exclude": [5]})):
+        with pytest.raises(RankError):
+            policy.rank(k, **limits)
+
+
+@EVERY
+def test_every_policy_keeps_the_contract_and_is_restored_bit_for_bit(kind: type[Policy]) -> None:
+    rng = np.random.default_rng(2)
+    catalog = Catalog(np.round(rng.random((9, 3)), 2), np.round(rng.normal(size=(9, 2)), 2), ids=list("ihgfedcba"))
+    policy = make_policy(kind, catalog, k=4, steps=300)
+    checked = check_policy(policy, 4)
+    assert checked.saved
+    assert checked.why_not_served == kind.why_not_served
+    assert checked.served == isinstance(policy.learned() if checked.served else None, list)
+    for turn in range(150):
+        policy.update(policy.rank(4, rng=rng), (None, 0, [1, 3], 2)[turn % 4])
+    check_policy(policy, 4)
+    assert policy.n_updates == 150
+
+
+@EVERY
+def test_every_policy_tells_about_itself(kind: type[Policy]) -> None:
+    text = pydoc.render_doc(kind)
+    assert kind.summary
+    assert kind.paper
+    assert ">>>" in (inspect.getdoc(kind) or "")
+    for name, parameter in inspect.signature(kind).parameters.items():
+        assert name in text
+        assert name == "catalog" or parameter.default is not inspect.Parameter.empty
+    with pytest.raises(ProblemError, match=f"{kind.__name__} has no setting 'luck'"):
+        kind(CATALOG, luck=1)
+    if kind.needs:
+        with pytest.raises(CatalogError, match="must be a Catalog, got int"):
+            kind(5)
+
+
+@EVERY
+def test_rows_held_at_their_positions(kind: type[Policy]) -> None:
+    policy, rng = make_policy(kind, CATALOG, k=3, steps=100), np.random.default_rng(0)
+    for turn in range(20):
+        policy.update(policy.rank(3, rng=rng), turn % 3)
+    if kind.why_not_fixed is not None:
+        with pytest.raises(RankError, match=f"{kind.__name__} cannot hold rows at fixed positions: "):
+            policy.rank(3, fixed={0: 1})
+        return
+    for fixed in ({0: 4}, {2: 0, 1: 3}, {0: 1, 1: 2, 2: 3}):
+        shown = policy.rank(3, rng=rng, fixed=fixed, exclude=[4])
+        items = shown.items.tolist()
+        assert {position: items[position] for position in fixed} == fixed
+        assert len(set(items)) == 3
+        assert 4 not in items or 4 in fixed.values()
+        policy.update(shown, 1)
+    free = policy.rank(3, rng=np.random.default_rng(1))
+    assert policy.rank(3, rng=np.random.default_rng(1), fixed={}).items.tolist() == free.items.tolist()
+
+
+@EVERY
+def test_policies_that_cannot_be_served_say_so(kind: type[Policy]) -> None:
+    if kind.why_not_served is None:
+        return
+    policy = make_policy(kind, CATALOG, k=2, steps=100)
+    ranking = policy.rank(2)
+    calls = (
+        lambda: kind.serve(CATALOG),
+        lambda: policy.sharing(policy),
+        lambda: policy.record(ranking),
+        lambda: policy.records(np.array([[0, 1]])),
+        lambda: policy.learn_record(b"", 0),
+        lambda: policy.explain(ranking),
+        lambda: policy.learned(),
+    )
+    for call in calls:
+        with pytest.raises(ProblemError, match=kind.why_not_served):
+            call()
+    with pytest.raises(CatalogError, match="learns about the rows of one catalog"):
+        policy.with_catalog(CATALOG)
+
+
+def test_copies_share_what_never_changes_and_learn_on_their_own() -> None:
+    policy = POLICIES["TopRank"](6, steps=50)
+    twin = policy.fresh()
+    twin.update(twin.rank(3), 0)
+    assert (policy.n_updates, twin.n_updates) == (0, 1)
+    assert twin.catalog is policy.catalog
+    assert policy.with_settings(delta=0.5).settings == policy.Settings(steps=50, delta=0.5)
