@@ -1,7 +1,6 @@
 """The offline commands, as they are called, beside a server that runs."""
 
 import json
-import random
 import signal
 import tomllib
 from pathlib import Path
@@ -78,7 +77,6 @@ def test_an_import_that_was_killed_goes_on(tmp_path: Path) -> None:
 
 def test_replay_prints_a_table_and_writes_json(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    random.seed(3)  # the service draws from it
     with running(str(data), randomize=0.5) as engine:
         drive(engine, 40, candidates=list(CATALOG.ids[:3]), k=2)
     call("export", "--data", data, "--out", tmp_path / "out")
@@ -97,7 +95,6 @@ def test_replay_prints_a_table_and_writes_json(tmp_path: Path) -> None:
 
 
 def test_replay_says_why_there_is_no_estimate(tmp_path: Path) -> None:
-    random.seed(3)
     for name, settings, said in (
         ("never", {}, "no list with feedback is known to be chosen at random"),
         ("all", {"randomize": 1.0}, "too many possible"),

@@ -41,7 +41,13 @@ def test_a_case_has_what_it_says_and_what_is_said_for_all() -> None:
         "a",
         USER,
         cases=(
-            Case("CascadeHybrid", "mine", 2, {"epsilon": 0.2}, {"generate": {"items": 9}, "clicks": "document_based"}),
+            Case(
+                "CascadeHybridEpsilon",
+                "mine",
+                2,
+                {"epsilon": 0.2},
+                {"generate": {"items": 9}, "clicks": "document_based"},
+            ),
             Case("CascadeHybrid", settings={"gamma": 3.0}),
         ),
         settings={"gamma": 2.0},

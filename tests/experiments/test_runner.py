@@ -31,6 +31,7 @@ def same(out: Path, whole: Path) -> None:
         assert (out / "chunks" / chunk.name).read_bytes() == chunk.read_bytes()
 
 
+@pytest.mark.stress
 def test_workers_do_not_change_the_results(laid: Plan, whole: Path, tmp_path: Path) -> None:
     run_study(laid, tmp_path, workers=2)  # compiled policies in threads, the others in processes
     same(tmp_path, whole)
@@ -88,6 +89,7 @@ def test_a_damaged_chunk_is_simulated_again(
 
 
 @pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.stress
 def test_stopped_in_the_middle_it_goes_on(laid: Plan, whole: Path, tmp_path: Path, workers: int) -> None:
     def stop(status: Status) -> None:
         if status.chunks_done == 2:

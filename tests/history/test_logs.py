@@ -1,7 +1,6 @@
 import itertools
 import json
 import math
-import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
@@ -293,7 +292,6 @@ def test_pinned_and_blocked_items_are_so_in_the_replay(tmp_path: Path) -> None:
 
 def test_an_estimate_from_a_service_that_draws_at_random(tmp_path: Path) -> None:
     few = list(CATALOG.ids[:4])
-    random.seed(3)  # the service draws from it
     with running(str(tmp_path / "data"), randomize=1.0, k=2) as engine:
         drive(engine, 150, candidates=few, k=2)
         export(engine.store, tmp_path)

@@ -326,6 +326,7 @@ def test_a_store_that_cannot_be_read_after_the_commit(engine: Quiet, monkeypatch
     assert arrays(engine) == learned_from([event], [0])
 
 
+@pytest.mark.stress
 def test_a_commit_that_fails_stores_nothing_and_says_so(
     postgres: Cluster, postgres_url: str, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -346,6 +347,7 @@ def test_a_commit_that_fails_stores_nothing_and_says_so(
         engine.stop()
 
 
+@pytest.mark.stress
 def test_a_server_says_that_it_has_stopped_and_serves_on(tmp_path: Path, small_catalog: Path) -> None:
     """Over HTTP, in a process of its own, and once more after a restart."""
     data = tmp_path / "data"

@@ -16,14 +16,28 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
+from contextlib import suppress
 from typing import Any, NoReturn
+
+from waiting import START_PATIENCE
 
 
 def run_until(moment: str, number: int, *command: str) -> "subprocess.CompletedProcess[str]":
-    """Run a command of ``rankfall`` until the moment has come."""
+    """Run a command of ``rankfall`` until the moment has come; what it started ends with it."""
     started = [sys.executable, __file__, moment, str(number), *command]
-    return subprocess.run(started, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        process = subprocess.Popen(started, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True)
+        try:
+            process.wait(START_PATIENCE)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        out.seek(0)
+        err.seek(0)
+        return subprocess.CompletedProcess(started, process.returncode, out.read(), err.read())
 
 
 def die() -> NoReturn:

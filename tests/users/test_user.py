@@ -19,8 +19,6 @@ from rankfall import (
     ProblemError,
     User,
 )
-from rankfall.errors import FeedbackError
-from rankfall.policies.ranking import all_clicks
 
 
 @pytest.mark.parametrize("kind", ATTRACTIONS)
@@ -201,12 +199,3 @@ def test_a_list_of_another_integer_type_is_not_mistaken():
     for kind in (np.int64, np.int32, np.uint8):
         assert user.reward(np.array([2, 0], dtype=kind)) == user.reward([2, 0])
     assert user.reward(np.array([0, 1, 2, 0])[::2][:1]) == user.reward([0])
-
-
-def test_clicks_as_users_give_them_are_read_as_any_others():
-    assert all_clicks((0, 2), 3) == all_clicks([2, 0], 3) == all_clicks((2, 0, 2), 3) == [0, 2]
-    assert all_clicks((), 3) == []
-    assert all_clicks((np.int64(1),), 3) == [1]
-    for wrong in ((0, 3), (-1, 0), (0, True), (0, 1.5), 3, -1, True, (3,)):
-        with pytest.raises(FeedbackError):
-            all_clicks(wrong, 3)

@@ -90,7 +90,9 @@ class User:
 
     def reward(self, items: Iterable[int]) -> float:
         """Expected reward of a list."""
-        return self._expected(self._chances(self._rows(items)))
+        shown = self._rows(items)
+        chain = self._chain(len(shown))
+        return expected(self._chances(shown, chain).clicked, chain.termination, self.rewarded)
 
     def covered(self, items: Iterable[int]) -> tuple[float, float]:
         """How many topics a list touches, and how many it covers, each weighted by how well; NaN without topics."""
@@ -98,17 +100,19 @@ class User:
 
     def click(self, items: Iterable[int], coins: ArrayLike) -> int | tuple[int, ...] | None:
         """Position of the click or None (cascade); positions of all clicks, from the top (the others)."""
-        chances = self._chances(self._rows(items))
-        return self.decide(chances, _checked_coins(coins, len(chances.clicked)))
+        shown = self._rows(items)
+        return self.decide(self._chances(shown, self._chain(len(shown))), _checked_coins(coins, len(shown)))
 
     def view(self, items: Iterable[int]) -> ListView:
         """All that there is to know of a list before the coins decide on clicks."""
         shown = self._rows(items)
-        chances = self._chances(shown)
-        return ListView(chances, self._expected(chances), *self.attraction.covered(shown))
+        chain = self._chain(len(shown))
+        chances = self._chances(shown, chain)
+        reward = expected(chances.clicked, chain.termination, self.rewarded)
+        return ListView(chances, reward, *self.attraction.covered(shown))
 
-    def _chances(self, shown: IntArray) -> ClickChances:
-        examination, termination = self._chain(len(shown))
+    def _chances(self, shown: IntArray, chain: Chain) -> ClickChances:
+        examination, termination = chain
         if self._alone is None:
             alpha: list[float] = self.attraction.of(shown[None])[0].tolist()
         else:
@@ -128,8 +132,9 @@ class User:
 
         Clicks alone do not tell: in a dependent click model they do not show whether the user was satisfied.
         """
-        chances = self._chances(self._rows(items))
-        flips = _checked_coins(coins, len(chances.clicked))
+        shown = self._rows(items)
+        chances = self._chances(shown, self._chain(len(shown)))
+        flips = _checked_coins(coins, len(shown))
         clicks = self.decide(chances, flips)
         positions = [] if clicks is None else [clicks] if isinstance(clicks, int) else clicks
         if self.rewarded == "any":
@@ -173,9 +178,6 @@ class User:
         lists = every_list(self.n_items, k)
         best: IntArray = lists[np.argmax(self._rewards(lists))]
         return best
-
-    def _expected(self, chances: ClickChances) -> float:
-        return expected(chances.clicked, self._chain(len(chances.clicked)).termination, self.rewarded)
 
     def _rewards(self, lists: IntArray) -> FloatArray:
         """(lists,) expected reward of each list (lists, k)."""
