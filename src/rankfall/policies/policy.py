@@ -205,11 +205,15 @@ class Policy(ABC):
             raise FeedbackError(f"expected the Ranking that was shown, got {type(ranking).__name__}")
         rows = ranking.items.tolist()
         if not rows or max(rows) >= self.n_items:
-            said = f"row {max(rows)} of {self.n_items} items" if rows else "no items"
-            raise FeedbackError(
-                f"the ranking shows {said}; give back one that rank() made, "
-                f"with rows from 0 to {self.n_items - 1} and its note"
-            )
+            self.refuse(ranking)
+
+    def refuse(self, ranking: Ranking) -> None:
+        """Raise :class:`FeedbackError` for a ranking without items, or with rows that are not there."""
+        said = f"row {ranking.items.max()} of {self.n_items} items" if len(ranking) else "no items"
+        raise FeedbackError(
+            f"the ranking shows {said}; give back one that rank() made, "
+            f"with rows from 0 to {self.n_items - 1} and its note"
+        )
 
     def foreign(self, ranking: Ranking) -> FeedbackError:
         """The error for a ranking whose note is not one that this policy writes."""

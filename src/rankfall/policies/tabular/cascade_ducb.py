@@ -46,11 +46,11 @@ class FadingCounts(ItemCounts):
         self.discount = discount
         self.weight = 0.0
 
-    def count(self, rows: IntArray, clicks: list[int]) -> None:
+    def learn(self, rows: IntArray, clicks: list[int]) -> None:
         """Fade, then count."""
         item_bounds.fade(self.discount, self.observed, self.clicked)
         self.weight = self.discount * self.weight + 1.0
-        super().count(rows, clicks)
+        super().learn(rows, clicks)
 
     def more_arrays(self, order: IntArray) -> dict[str, NDArray[Any]]:  # noqa: ARG002
         """The sum of lists."""

@@ -45,11 +45,11 @@ class WindowCounts(ItemCounts):
         self.window = window
         self.recent: deque[tuple[IntArray, int, int]] = deque()
 
-    def count(self, rows: IntArray, clicks: list[int]) -> None:
+    def learn(self, rows: IntArray, clicks: list[int]) -> None:
         """Take back the oldest list if the window is full, then count."""
         if len(self.recent) == self.window:
             item_bounds.observe(*self.recent.popleft(), -1.0, self.observed, self.clicked)
-        super().count(rows, clicks)
+        super().learn(rows, clicks)
         self.recent.append((rows, clicks[0] + 1 if clicks else len(rows), clicks[0] if clicks else -1))
 
     def more_arrays(self, order: IntArray) -> dict[str, NDArray[Any]]:

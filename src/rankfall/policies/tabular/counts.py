@@ -63,16 +63,15 @@ class ItemCounts:
         return self._more.setdefault(item, len(self)) if row is None else row
 
     def learn(self, rows: IntArray, clicks: list[int]) -> None:
-        """Learn from a list of rows and the positions clicked, from the top."""
-        self.count(rows, clicks)
-        self.n_updates += 1
+        """Learn from a list of rows and the positions clicked, from the top.
 
-    def count(self, rows: IntArray, clicks: list[int]) -> None:
-        """Count the items observed and clicked: observed is all down to the first click, or all without one."""
+        Observed are all items down to the first click, or all of them without one.
+        """
         if clicks:
             item_bounds.observe(rows, clicks[0] + 1, clicks[0], 1.0, self.observed, self.clicked)
         else:
             item_bounds.observe(rows, len(rows), -1, 1.0, self.observed, self.clicked)
+        self.n_updates += 1
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The whole state as copies of its arrays: the same, in whatever order the ids were met."""
@@ -117,9 +116,10 @@ class AllClickCounts(ItemCounts):
 
     meaning = "counts of all clicks"
 
-    def count(self, rows: IntArray, clicks: list[int]) -> None:
-        """Count the items observed and clicked."""
+    def learn(self, rows: IntArray, clicks: list[int]) -> None:
+        """Learn from a list of rows and the positions clicked, from the top."""
         seen = clicks[-1] + 1 if clicks else len(rows)
         item_bounds.observe(rows, seen, -1, 1.0, self.observed, self.clicked)
         for position in clicks:
             self.clicked[rows[position]] += 1.0
+        self.n_updates += 1
