@@ -62,7 +62,7 @@ def click_lists(client: Client, lists: int = 500) -> None:
         client.feedback(ranked, clicked=clicked)
     model = client.model("default")
     for arm, counts in model.arms.items():
-        print(f"{arm}: {counts.clicked} of {counts.answered} lists clicked")
+        print(f"{arm}: {counts.clicked} of {counts.with_feedback} lists clicked")
     for weight in model.weights:
         print(f"{weight.name}: {weight.weight:+.2f} ± {weight.sd:.2f}")
 

@@ -50,6 +50,10 @@ class StoreError(RankfallError):
     """A database that cannot be reached, read or written."""
 
 
+class ConnectionLostError(StoreError):
+    """A connection to a database that has ended: the server was restarted, or the network failed."""
+
+
 class JournalError(RankfallError):
     """An entry of the journal that this version cannot read: a newer one wrote it."""
 
@@ -66,7 +70,7 @@ class ServiceError(RankfallError):
     message
         What went wrong, in the words of the service if it said something.
     code
-        One word for programs: that of the service (``not_found``, ``conflict``, ...), or ``bad_answer``.
+        One word for programs: that of the service (``not_found``, ``conflict``, ...), or ``bad_response``.
     status
         HTTP status of the response; None if there was none.
     where
@@ -77,7 +81,7 @@ class ServiceError(RankfallError):
     ('not_found', 404, "no model 'x'; there is: default")
     """
 
-    usual: tuple[str, int | None] = ("bad_answer", None)
+    usual: tuple[str, int | None] = ("bad_response", None)
 
     def __init__(
         self, message: str, *, code: str | None = None, status: int | None = None, where: str | None = None

@@ -39,7 +39,7 @@ def test_beside_a_server(tmp_path: Path) -> None:
         assert "300 lists had been imported before" in call("import", path, "--data", data).output
         learned = server.settled(300)
         assert learned["learned"] == 300
-        assert learned["arms"]["baseline"]["answered"] == 300
+        assert learned["arms"]["baseline"]["with_feedback"] == 300
         call("export", "--data", data, "--out", tmp_path / "out")
         call("snapshot", "save", "default", "--data", data, "--out", tmp_path / "now.rankfall")
         policy = rankfall.load(tmp_path / "now.rankfall")

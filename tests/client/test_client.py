@@ -184,8 +184,8 @@ class Service:
                 "learned": 2,
                 "created_at": NOW,
                 "weights": [{"name": "t", "block": "topic", "weight": 0.5, "sd": 0.1}],
-                "counts": {"ranked": 3, "answered": 2, "clicked": 1, "no_click": 1, "expired": 0},
-                "arms": {"policy": {"answered": 2, "clicked": 1, "rate": 0.5}},
+                "counts": {"ranked": 3, "with_feedback": 2, "clicked": 1, "no_click": 1, "expired": 0},
+                "arms": {"policy": {"with_feedback": 2, "clicked": 1, "rate": 0.5}},
             }
         )
 
@@ -266,7 +266,7 @@ FIXED: dict[str, Response] = {
     "/v1/models/{model}/history": JSONResponse(
         {
             "bucket_seconds": 60,
-            "buckets": [{"start": NOW, "arms": {"policy": {"answered": 2, "clicked": 1}}, "covered": 1.5}],
+            "buckets": [{"start": NOW, "arms": {"policy": {"with_feedback": 2, "clicked": 1}}, "covered": 1.5}],
         }
     ),
     "/v1/models/{model}/snapshots/s1/restore": JSONResponse({"version": 9}),
@@ -670,10 +670,10 @@ def test_not_ready(client: Any, service: Service, trouble: str) -> None:
         ("409", ConflictError, "conflict"),
         ("413", InvalidError, "too_large"),
         ("422", InvalidError, "invalid"),
-        ("broken", ServiceError, "bad_answer"),
-        ("moved", ServiceError, "bad_answer"),
-        ("garbage", ServiceError, "bad_answer"),
-        ("list", ServiceError, "bad_answer"),
+        ("broken", ServiceError, "bad_response"),
+        ("moved", ServiceError, "bad_response"),
+        ("garbage", ServiceError, "bad_response"),
+        ("list", ServiceError, "bad_response"),
     ],
 )
 def test_errors_are_told_apart_and_not_repeated(

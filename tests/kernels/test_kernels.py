@@ -9,7 +9,7 @@ import pytest
 from general_loop import Stepwise
 
 from rankfall import POLICIES, CascadeUser, Catalog, LinearPolicy, ProblemError, RankError, Ranking, generate, simulate
-from rankfall.experiments.bench.plain_numpy import Yardstick
+from rankfall.experiments.bench.plain_numpy import PlainNumPy
 from rankfall.experiments.paper import PAPER
 from rankfall.experiments.simulation import streams
 from rankfall.kernels import ridge, shortlists
@@ -114,25 +114,25 @@ def test_rank_alone_uses_the_same_lists(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", list(PAPER))
-def test_the_yardstick_does_the_same_work(name: str) -> None:
+def test_the_plain_numpy_form_does_the_same_work(name: str) -> None:
     world = generate(items=60, topics=6, features=4, seed=8)
     # Features of different lengths: with equal ones, rounding alone would order the first list.
     relevance = world.catalog.relevance * np.random.default_rng(0).uniform(0.5, 1.0, size=(60, 1))
     user = CascadeUser(world.catalog.coverage, relevance, world.theta[0], world.beta[0], 0.5)
     policy = POLICIES[name](Catalog(world.catalog.coverage, relevance))
-    yardstick = Yardstick(policy, user, 5)
+    plain = PlainNumPy(policy, user, 5)
     regret = 0.0
     for coins in streams(3)[0].random((300, 5)):
         ranking = policy.rank(5)
-        lost, click = yardstick.step(coins)
-        assert yardstick.items.tolist() == ranking.items.tolist()
+        lost, click = plain.step(coins)
+        assert plain.items.tolist() == ranking.items.tolist()
         assert (user.click(ranking.items, coins), lost) == (
             None if click < 0 else click,
-            pytest.approx(yardstick.best - user.reward(ranking.items), abs=1e-12),
+            pytest.approx(plain.best - user.reward(ranking.items), abs=1e-12),
         )
         policy.update(ranking, None if click < 0 else click)
         regret += lost
-    np.testing.assert_allclose(yardstick.covariance, policy.covariance, atol=1e-9)
+    np.testing.assert_allclose(plain.covariance, policy.covariance, atol=1e-9)
 
 
 def test_gamma_may_change_at_any_time() -> None:

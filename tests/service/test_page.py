@@ -113,10 +113,10 @@ def test_page_learns_from_a_click(page: Page, service_url: str, model: str) -> N
     assert len(page.all("#try-items tr")) == 4
     assert page.all("#try-items .stack-bar rect")
     page.until(lambda: page.number("ranked") == 1)
-    assert page.number("answered") == 0
+    assert page.number("with_feedback") == 0
 
     page.all("#try-items button")[1].click()
-    page.until(lambda: page.number("answered") == 1 and page.number("clicked") == 1)
+    page.until(lambda: page.number("with_feedback") == 1 and page.number("clicked") == 1)
     page.until(lambda: page.number("learned") == 1 and page["weights"].is_displayed())
     assert page.all("#weights .bars tbody tr")
     page.until(page["rate-filled"].is_displayed)

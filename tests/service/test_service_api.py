@@ -85,8 +85,8 @@ def test_a_list_and_its_feedback(api: httpx.Client, model: str) -> None:
     }
     known = api.get(f"/v1/models/{model}").json()
     assert (known["name"], known["learned"], known["settings"]["k"]) == (model, 1, 4)
-    assert known["counts"] == {"ranked": 1, "answered": 1, "clicked": 1, "no_click": 0, "expired": 0}
-    assert known["arms"]["policy"] == {"answered": 1, "clicked": 1, "rate": 1.0}
+    assert known["counts"] == {"ranked": 1, "with_feedback": 1, "clicked": 1, "no_click": 0, "expired": 0}
+    assert known["arms"]["policy"] == {"with_feedback": 1, "clicked": 1, "rate": 1.0}
     assert [weight["block"] for weight in known["weights"]] == ["topic"] * 4 + ["feature"] * 3
     assert any(weight["weight"] for weight in known["weights"])
     assert rank(api, model)["model_version"] == known["version"]
@@ -97,7 +97,7 @@ def test_a_list_and_its_feedback(api: httpx.Client, model: str) -> None:
     assert shown["feedback"]["clicked"] == [2]
     history = api.get(f"/v1/models/{model}/history").json()
     assert history["bucket_seconds"] == 60
-    assert [bucket["arms"]["policy"] for bucket in history["buckets"]] == [{"answered": 1, "clicked": 1}]
+    assert [bucket["arms"]["policy"] for bucket in history["buckets"]] == [{"with_feedback": 1, "clicked": 1}]
     assert api.get(f"/v1/models/{model}/history?hours=24").json()["bucket_seconds"] == 3600
 
 
@@ -205,7 +205,7 @@ def test_silence_and_late_feedback(api: httpx.Client, model: str) -> None:
     assert feed(api, shown, 1)["late"] == feed(api, deferred, 1)["late"] == 1
     problem(api.post(f"/v1/events/{deferred}/activate"), 409, "conflict")
     counts = api.get(f"/v1/models/{model}").json()["counts"]
-    assert counts == {"ranked": 2, "answered": 1, "clicked": 0, "no_click": 1, "expired": 1}
+    assert counts == {"ranked": 2, "with_feedback": 1, "clicked": 0, "no_click": 1, "expired": 1}
 
 
 # What nobody should send
@@ -648,7 +648,7 @@ def check_counts(api: httpx.Client, model: str) -> None:
     counted = metrics(api)
     of = f"model={model}"
     assert counted["rankfall_lists_total", "arm=policy", of] == 5
-    assert counted["rankfall_answered_total", "arm=policy", of] == 3
+    assert counted["rankfall_lists_with_feedback_total", "arm=policy", of] == 3
     assert counted["rankfall_clicked_total", "arm=policy", of] == 2
     assert counted["rankfall_feedback_total", of, "result=accepted"] == 3
     assert counted["rankfall_feedback_total", of, "result=duplicate"] == 1

@@ -179,7 +179,7 @@ def check(served: Served, shown: Sequence[Shown]) -> dict[str, Any]:
     clicked = [one for one in said if one.clicked is not None]
     model = served.settled(len(said))
     assert model["learned"] == len(said)
-    expected = {"ranked": len(shown), "answered": len(said), "clicked": len(clicked), "expired": 0}
+    expected = {"ranked": len(shown), "with_feedback": len(said), "clicked": len(clicked), "expired": 0}
     assert {name: model["counts"][name] for name in expected} == expected
     assert len({one.event_id for one in shown}) == len(shown)
     for one in shown:

@@ -80,7 +80,7 @@ class Reply:
             codes = {status: code for code, status in STATUS.items()} | dict.fromkeys(AGAIN, "unavailable")
             doubt = "; it may have been carried out" if self.status in GATEWAY else ""
             message = f"HTTP status {self.status} without an explanation{doubt}"
-            code = codes.get(self.status, "bad_answer")
+            code = codes.get(self.status, "bad_response")
             return ERRORS.get(self.status, ServiceError)(message, code=code, status=self.status)
 
 

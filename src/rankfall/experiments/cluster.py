@@ -31,7 +31,7 @@ def on_cluster(missing: list[Chunk], plan: Plan, address: str) -> Generator[Fini
     except (OSError, ValueError, TimeoutError) as problem:
         raise ProblemError(f"no Dask scheduler answers at {address}: {problem}") from problem
     with client:
-        # Computed, not scattered: what a task gave can be had again when the worker that holds it dies.
+        # Computed, not scattered: the result of a task can be computed again when the worker that holds it dies.
         data = {
             key: client.submit(_as_it_is, plan.data[key], key=f"rankfall-data-{fingerprint}")
             for key, fingerprint in {pair for chunk in missing for pair in chunk.setup.data}

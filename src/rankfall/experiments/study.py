@@ -127,7 +127,7 @@ class Study:
     sweeps : every case is simulated at every point of every sweep. What coincides is simulated once.
     k : positions in a list.
     users : how many, the first ones of a data set in the order of their ids.
-    repeats : how often each of them starts anew, with other coins.
+    repeats : how often each of them starts over, with other coins.
     steps : lists shown in each run.
     checkpoints, log_checkpoints : how often a run is recorded, evenly spaced, and evenly spaced in logarithms.
     seed : decides the coins.

@@ -25,7 +25,7 @@ SAVE_AFTER = 8
 class Model:
     """A model and the states it holds in memory, at most ``room`` of them, the least recently used leaving first.
 
-    A change of the catalog or of the settings costs the writer nothing here: :meth:`refresh` lays the items out anew
+    A change of the catalog or of the settings costs the writer nothing here: :meth:`refresh` lays the items out again
     when the next list is asked for, in a thread of whoever asks, once for all the changes until then.
     """
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 
-from rankfall.errors import StoreError
+from rankfall.errors import ConnectionLostError, StoreError
 from rankfall.stores.dialect import Dialect, Row
 from rankfall.stores.migrations import Types
 
@@ -52,7 +52,7 @@ class _Connection:
                 cursor.execute(sql.replace("?", "%s"), parameters or None)
                 return cursor.fetchall() if cursor.description else []
         except psycopg.Error as problem:
-            raise StoreError(f"PostgreSQL: {str(problem).strip()}") from problem
+            raise self._failure(problem) from problem
 
     def run_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[list[Row]]:
         if not rows:
@@ -66,7 +66,11 @@ class _Connection:
                     if not cursor.nextset():
                         return given
         except psycopg.Error as problem:
-            raise StoreError(f"PostgreSQL: {str(problem).strip()}") from problem
+            raise self._failure(problem) from problem
+
+    def _failure(self, problem: psycopg.Error) -> StoreError:
+        kind = ConnectionLostError if self._inner.closed else StoreError
+        return kind(f"PostgreSQL: {str(problem).strip()}")
 
     def close(self) -> None:
         self._inner.close()

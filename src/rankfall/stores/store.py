@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
-from rankfall.errors import StoreError
+from rankfall.errors import ConnectionLostError, StoreError
 from rankfall.journal.records import START, Checkpoint, Entry, Event, Position, Snapshot
-from rankfall.stores.dialect import Connection, Dialect
+from rankfall.stores.dialect import Connection, Dialect, Row
 from rankfall.stores.migrations import STEPS, migrate
 from rankfall.stores.rows import ENTRY, EVENT, EVENT_WIDTH, FROM_JOURNAL, entry_of_row, event_of_row
 from rankfall.stores.transaction import StoredFeedback, Transaction
 
 _log = logging.getLogger("rankfall.stores")
+
+T = TypeVar("T")
 
 
 class Store:
@@ -79,19 +82,34 @@ class Store:
             self._writer.close()
             self._writer = None
 
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """A connection for statements that change nothing."""
+    def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
+        """The rows of a statement that changes nothing."""
+        return self._read(lambda connection: connection.run(sql, parameters))
+
+    def read_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> list[list[Row]]:
+        """The rows of a statement that changes nothing, once for each row of parameters."""
+        return self._read(lambda connection: connection.run_many(sql, rows))
+
+    def _read(self, statement: Callable[[Connection], T]) -> T:
+        """Read once more on a new connection if the old one was lost while nobody used it."""
         with self._reading:
+            kept = self._reader is not None
             try:
-                if self._reader is None:
-                    self._reader = self.dialect.connect()
-                yield self._reader
-            except StoreError:
-                if self._reader is not None:
-                    self._reader.close()
-                self._reader = None
-                raise
+                return self._read_once(statement)
+            except ConnectionLostError:
+                if not kept:
+                    raise
+                return self._read_once(statement)
+
+    def _read_once(self, statement: Callable[[Connection], T]) -> T:
+        if self._reader is None:
+            self._reader = self.dialect.connect()
+        try:
+            return statement(self._reader)
+        except StoreError:
+            self._reader.close()
+            self._reader = None
+            raise
 
     def close(self) -> None:
         """Close the connections; nothing is lost."""
@@ -104,103 +122,91 @@ class Store:
     def tail(self, after: Position, limit: int) -> list[Entry]:
         """The next final entries of the journal, in order."""
         d = self.dialect
-        with self.reading() as connection:
-            rows = connection.run(
-                f"SELECT {ENTRY} {FROM_JOURNAL} WHERE {d.after} AND {d.final} ORDER BY {d.order} LIMIT ?",
-                (*after, limit),
-            )
+        rows = self.read(
+            f"SELECT {ENTRY} {FROM_JOURNAL} WHERE {d.after} AND {d.final} ORDER BY {d.order} LIMIT ?",
+            (*after, limit),
+        )
         return [entry_of_row(row) for row in rows]
 
     def feedback(
         self, model: str, owners: Sequence[str], after: Sequence[Position], upto: Position, limit: int
     ) -> list[list[Entry]]:
         """For each owner the entries on events after its position, up to and with ``upto``; at most so many of each."""
-        with self.reading() as connection:
-            found = connection.run_many(
-                f"SELECT {ENTRY} {FROM_JOURNAL} WHERE j.model = ? AND j.owner = ? AND (j.xid, j.seq) > (?, ?) "
-                "AND (j.xid, j.seq) <= (?, ?) AND j.event_id IS NOT NULL ORDER BY j.xid, j.seq LIMIT ?",
-                [(model, owner, *position, *upto, limit) for owner, position in zip(owners, after, strict=True)],
-            )
+        found = self.read_many(
+            f"SELECT {ENTRY} {FROM_JOURNAL} WHERE j.model = ? AND j.owner = ? AND (j.xid, j.seq) > (?, ?) "
+            "AND (j.xid, j.seq) <= (?, ?) AND j.event_id IS NOT NULL ORDER BY j.xid, j.seq LIMIT ?",
+            [(model, owner, *position, *upto, limit) for owner, position in zip(owners, after, strict=True)],
+        )
         return [[entry_of_row(row) for row in rows] for rows in found]
 
     def checkpoints(
         self, model: str, owners: Sequence[str], after: Position, upto: Position
     ) -> list[Checkpoint | None]:
         """For each owner the newest state kept after ``after``, up to and with ``upto``."""
-        with self.reading() as connection:
-            found = connection.run_many(
-                "SELECT model, owner, xid, seq, state FROM checkpoints WHERE model = ? AND owner = ? "
-                "AND (xid, seq) >= (?, ?) AND (xid, seq) <= (?, ?) ORDER BY xid DESC, seq DESC LIMIT 1",
-                [(model, owner, *after, *upto) for owner in owners],
-            )
+        found = self.read_many(
+            "SELECT model, owner, xid, seq, state FROM checkpoints WHERE model = ? AND owner = ? "
+            "AND (xid, seq) >= (?, ?) AND (xid, seq) <= (?, ?) ORDER BY xid DESC, seq DESC LIMIT 1",
+            [(model, owner, *after, *upto) for owner in owners],
+        )
         return [Checkpoint(r[0][0], r[0][1], Position(r[0][2], r[0][3]), bytes(r[0][4])) if r else None for r in found]
 
     def event(self, event_id: str) -> Event | None:
         """One list, with its features."""
-        with self.reading() as connection:
-            rows = connection.run(f"SELECT {EVENT} FROM events WHERE id = ?", (event_id,))
+        rows = self.read(f"SELECT {EVENT} FROM events WHERE id = ?", (event_id,))
         return event_of_row(rows[0]) if rows else None
 
     def feedback_on(self, event_id: str) -> StoredFeedback | None:
         """The entry on an event, if there is one."""
-        with self.reading() as connection:
-            rows = connection.run("SELECT kind, version, body, at, token FROM journal WHERE event_id = ?", (event_id,))
+        rows = self.read("SELECT kind, version, body, at, token FROM journal WHERE event_id = ?", (event_id,))
         return StoredFeedback(*rows[0]) if rows else None
 
     def snapshots(self, model: str) -> list[Snapshot]:
         """The snapshots of a model, oldest first."""
-        with self.reading() as connection:
-            rows = connection.run(
-                "SELECT id, model, name, xid, seq, at FROM snapshots WHERE model = ? ORDER BY xid, seq, at", (model,)
-            )
+        rows = self.read(
+            "SELECT id, model, name, xid, seq, at FROM snapshots WHERE model = ? ORDER BY xid, seq, at", (model,)
+        )
         return [Snapshot(r[0], r[1], r[2], Position(r[3], r[4]), r[5]) for r in rows]
 
     def note(self, name: str) -> str | None:
         """The value remembered under a name."""
-        with self.reading() as connection:
-            rows = connection.run("SELECT value FROM notes WHERE name = ?", (name,))
+        rows = self.read("SELECT value FROM notes WHERE name = ?", (name,))
         return rows[0][0] if rows else None
 
     def ranked(self, model: str) -> int:
         """How many lists of a model were shown."""
-        with self.reading() as connection:
-            return int(connection.run("SELECT count(*) FROM events WHERE model = ?", (model,))[0][0])
+        return int(self.read("SELECT count(*) FROM events WHERE model = ?", (model,))[0][0])
 
     def pending(self, now: float) -> int:
         """How many lists still wait for feedback."""
-        with self.reading() as connection:
-            rows = connection.run(
-                "SELECT count(*) FROM events e WHERE e.expires > ? "
-                "AND NOT EXISTS (SELECT 1 FROM journal j WHERE j.event_id = e.id)",
-                (now,),
-            )
+        rows = self.read(
+            "SELECT count(*) FROM events e WHERE e.expires > ? "
+            "AND NOT EXISTS (SELECT 1 FROM journal j WHERE j.event_id = e.id)",
+            (now,),
+        )
         return int(rows[0][0])
 
     def overdue(self, now: float, since: float, limit: int) -> list[tuple[str, str, str]]:
         """(id, model, owner) of lists known to be shown whose wait for feedback ran out after ``since``."""
-        with self.reading() as connection:
-            return connection.run(
-                "SELECT e.id, e.model, e.owner FROM events e WHERE e.expires > ? AND e.expires <= ? AND e.active = 1 "
-                "AND NOT EXISTS (SELECT 1 FROM journal j WHERE j.event_id = e.id) ORDER BY e.id LIMIT ?",
-                (since, now, limit),
-            )
+        return self.read(
+            "SELECT e.id, e.model, e.owner FROM events e WHERE e.expires > ? AND e.expires <= ? AND e.active = 1 "
+            "AND NOT EXISTS (SELECT 1 FROM journal j WHERE j.event_id = e.id) ORDER BY e.id LIMIT ?",
+            (since, now, limit),
+        )
 
     def waiting_since(self, after: Position) -> float | None:
         """When the oldest entry that is not folded yet was written, final or not; None if there is none."""
-        with self.reading() as connection:
-            rows = connection.run(f"SELECT min(j.at) FROM journal j WHERE {self.dialect.after}", after)
+        rows = self.read(f"SELECT min(j.at) FROM journal j WHERE {self.dialect.after}", after)
         return rows[0][0]  # type: ignore[no-any-return]
 
     def events_with_feedback(self, after: str = "", limit: int = 10_000) -> list[tuple[Event, Entry | None]]:
         """Lists in the order of their ids, each with the entry on it; page on by the last id."""
         columns = ", ".join(f"e.{name.strip()}" for name in EVENT.split(","))
-        with self.reading() as connection:
-            rows = connection.run(
-                f"SELECT {columns}, j.xid, j.seq, j.kind, j.version, j.model, j.owner, j.at, j.event_id, j.body, "
-                "j.blob, NULL, NULL, NULL, NULL "
-                "FROM events e LEFT JOIN journal j ON j.event_id = e.id WHERE e.id > ? ORDER BY e.id LIMIT ?",
-                (after, limit),
-            )
+        rows = self.read(
+            f"SELECT {columns}, j.xid, j.seq, j.kind, j.version, j.model, j.owner, j.at, j.event_id, j.body, "
+            "j.blob, NULL, NULL, NULL, NULL "
+            "FROM events e LEFT JOIN journal j ON j.event_id = e.id WHERE e.id > ? ORDER BY e.id LIMIT ?",
+            (after, limit),
+        )
         return [
             (event_of_row(row[:EVENT_WIDTH]), None if row[EVENT_WIDTH] is None else entry_of_row(row[EVENT_WIDTH:]))
             for row in rows
@@ -208,19 +214,15 @@ class Store:
 
     def decisions(self, after: Position = START, limit: int = 1000) -> list[Entry]:
         """The next entries that are not on events, in order, final or not."""
-        with self.reading() as connection:
-            rows = connection.run(
-                f"SELECT {ENTRY} {FROM_JOURNAL} WHERE j.event_id IS NULL AND (j.xid, j.seq) > (?, ?) "
-                "ORDER BY j.xid, j.seq LIMIT ?",
-                (*after, limit),
-            )
+        rows = self.read(
+            f"SELECT {ENTRY} {FROM_JOURNAL} WHERE j.event_id IS NULL AND (j.xid, j.seq) > (?, ?) "
+            "ORDER BY j.xid, j.seq LIMIT ?",
+            (*after, limit),
+        )
         return [entry_of_row(row) for row in rows]
 
     def end(self) -> Position:
         """The last final entry of the journal: what is there up to it stays as it is."""
         backwards = ", ".join(f"{column} DESC" for column in self.dialect.order.split(", "))
-        with self.reading() as connection:
-            rows = connection.run(
-                f"SELECT j.xid, j.seq FROM journal j WHERE {self.dialect.final} ORDER BY {backwards} LIMIT 1"
-            )
+        rows = self.read(f"SELECT j.xid, j.seq FROM journal j WHERE {self.dialect.final} ORDER BY {backwards} LIMIT 1")
         return Position(*rows[0]) if rows else START

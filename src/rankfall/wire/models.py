@@ -161,7 +161,7 @@ class ModelCounts(Response, frozen=True, kw_only=True):
     """Lists made, with feedback, with a click, without one; ``expired`` are those whose wait ran out."""
 
     ranked: int
-    answered: int
+    with_feedback: int
     clicked: int
     no_click: int
     expired: int
@@ -170,7 +170,7 @@ class ModelCounts(Response, frozen=True, kw_only=True):
 class ArmCounts(Response, frozen=True):
     """Lists of one arm: how many have feedback, how many a click, and the share of clicks."""
 
-    answered: int
+    with_feedback: int
     clicked: int
     rate: float | None
 
@@ -191,7 +191,7 @@ class ModelResponse(Response, frozen=True, kw_only=True):
 class BucketCounts(Response, frozen=True):
     """Lists of one arm in a bucket of time: how many have feedback, how many a click."""
 
-    answered: int
+    with_feedback: int
     clicked: int
 
 

@@ -13,7 +13,7 @@ from rankfall.arrays import FloatArray
 from rankfall.catalog import Catalog
 from rankfall.data import generate
 from rankfall.data.preparation import Prepared
-from rankfall.experiments.bench.plain_numpy import Yardstick
+from rankfall.experiments.bench.plain_numpy import PlainNumPy
 from rankfall.experiments.simulation import simulate, simulate_many, streams
 from rankfall.policies import POLICIES, LinearPolicy
 from rankfall.users import CascadeUser
@@ -103,13 +103,13 @@ def speed(world: World, name: str, steps: int, k: int, users: int, numpy_steps: 
     simulate(linear_policy(name, world.catalog), world.user(0), 2, k)  # compile
     for index in range(users):
         user, policy = world.user(index * 37, tradeoff), linear_policy(name, world.catalog)
-        yardstick = Yardstick(policy, user, k)
+        numpy_form = PlainNumPy(policy, user, k)
         coins = streams(index)[0].random((numpy_steps + 20, k))
         for row in coins[:20]:
-            yardstick.step(row)
+            numpy_form.step(row)
         began = time.perf_counter()
         for row in coins[20:]:
-            yardstick.step(row)
+            numpy_form.step(row)
         numpy_seconds += time.perf_counter() - began
         began = time.perf_counter()
         simulate(policy, user, steps, k, seed=index)

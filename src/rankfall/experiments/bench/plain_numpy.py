@@ -13,7 +13,7 @@ from rankfall.policies import LinearPolicy
 from rankfall.users import CascadeUser
 
 
-class Yardstick:
+class PlainNumPy:
     """A linear policy and a simulated user in plain NumPy."""
 
     def __init__(self, policy: LinearPolicy, user: CascadeUser, k: int) -> None:

@@ -31,7 +31,7 @@ class Part:
     sweep, value : the setting; None for a trend over several.
     what : the quantity; the part holds if it is below ``bound``.
     measure : what kind of quantity it is.
-    estimate : its mean over users; NaN if it could not be had.
+    estimate : its mean over users; NaN if it could not be computed.
     low, high : its interval; NaN with fewer than two users.
     users : how many there are.
     """

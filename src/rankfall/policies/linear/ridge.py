@@ -22,8 +22,8 @@ class Ridge:
 
     In the paper's words (section 5.2): ``gram`` is O, ``moment`` is b, ``covariance`` is O^-1 and ``weights`` is
     w = O^-1 b, the estimates of theta, then beta. The covariance follows every observation by a rank-1 update and
-    is computed anew from ``gram`` on a schedule, so that rounding errors do not add up; with ``forgetting`` it is
-    computed anew every time. Hold the ``lock`` while you read or change it.
+    is computed again from ``gram`` on a schedule, so that rounding errors do not add up; with ``forgetting`` it is
+    computed again every time. Hold the ``lock`` while you read or change it.
 
     >>> model = Ridge(2)
     >>> model.learn(np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([0.0, 1.0]))

@@ -31,7 +31,7 @@ class Metrics:
         self._requests = counter("requests", "Requests answered", "route", "status")
         self._feedback = counter("feedback", "Feedback by what became of it", "model", "result")
         self._lists = counter("lists", "Lists answered", "model", "arm")
-        self._answered = counter("answered", "Lists with feedback", "model", "arm")
+        self._with_feedback = counter("lists_with_feedback", "Lists with feedback", "model", "arm")
         self._clicked = counter("clicked", "Lists with a click", "model", "arm")
         self._fallbacks = counter("fallbacks", "Lists that fell back to the baseline", "model", "reason")
         self._store_errors = Counter("rankfall_store_errors", "Reads and writes that failed", registry=registry)
@@ -67,7 +67,7 @@ class Metrics:
         """Count one feedback by what became of it."""
         self._feedback(fed.model, fed.result).inc()
         if fed.result == "accepted":
-            self._answered(fed.model, fed.arm).inc()
+            self._with_feedback(fed.model, fed.arm).inc()
             if fed.clicked:
                 self._clicked(fed.model, fed.arm).inc()
 

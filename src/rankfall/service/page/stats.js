@@ -5,20 +5,20 @@ const Z = 1.959963984540054; // 95 %, two-sided
 /** Answers that each side needs before the two are compared. */
 export const ENOUGH = 30;
 
-/** Wilson's interval for `clicked` of `answered`; null when there is nothing to go by. */
-export function wilson(clicked, answered) {
-  if (!answered) return null;
-  const p = clicked / answered;
-  const z2 = (Z * Z) / answered;
+/** Wilson's interval for `clicked` of `with_feedback`; null when there is nothing to go by. */
+export function wilson(clicked, with_feedback) {
+  if (!with_feedback) return null;
+  const p = clicked / with_feedback;
+  const z2 = (Z * Z) / with_feedback;
   const middle = (p + z2 / 2) / (1 + z2);
-  const half = (Z / (1 + z2)) * Math.sqrt((p * (1 - p)) / answered + z2 / (4 * answered));
+  const half = (Z / (1 + z2)) * Math.sqrt((p * (1 - p)) / with_feedback + z2 / (4 * with_feedback));
   return { rate: p, low: Math.max(0, middle - half), high: Math.min(1, middle + half) };
 }
 
 /** Newcombe's hybrid score interval for the difference of two rates, first minus second. */
 export function difference(first, second) {
-  const a = wilson(first.clicked, first.answered);
-  const b = wilson(second.clicked, second.answered);
+  const a = wilson(first.clicked, first.with_feedback);
+  const b = wilson(second.clicked, second.with_feedback);
   if (!a || !b) return null;
   const d = a.rate - b.rate;
   return {
@@ -34,7 +34,7 @@ export function condense(history, most) {
   const seconds = history.bucket_seconds;
   const used = history.buckets
     .map((bucket) => ({ ...bucket, at: Date.parse(bucket.start) / 1000 }))
-    .filter((bucket) => bucket.covered != null || Object.values(bucket.arms).some((arm) => arm.answered));
+    .filter((bucket) => bucket.covered != null || Object.values(bucket.arms).some((arm) => arm.with_feedback));
   if (!used.length) return { seconds, points: [] };
   const span = (used.at(-1).at - used[0].at) / seconds + 1;
   const width = seconds * Math.ceil(span / most);
@@ -43,8 +43,8 @@ export function condense(history, most) {
     const arms = {};
     for (const bucket of buckets) {
       for (const [arm, count] of Object.entries(bucket.arms)) {
-        arms[arm] ??= { answered: 0, clicked: 0 };
-        arms[arm].answered += count.answered;
+        arms[arm] ??= { with_feedback: 0, clicked: 0 };
+        arms[arm].with_feedback += count.with_feedback;
         arms[arm].clicked += count.clicked;
       }
     }

@@ -31,7 +31,7 @@ export function showCatalog({ items, topics, features }) {
 
 export function showNumbers({ counts, learned, version }) {
   const entries = [
-    ["ranked", "Lists ranked", counts.ranked], ["answered", "Answered", counts.answered],
+    ["ranked", "Lists ranked", counts.ranked], ["with_feedback", "With feedback", counts.with_feedback],
     ["clicked", "With a click", counts.clicked], ["no_click", "No click", counts.no_click],
     ["expired", "Expired", counts.expired], ["learned", "Lists learned from", learned], ["version", "Version", version],
   ];
@@ -43,25 +43,25 @@ export function showRate(model, history) {
   const { seconds, points } = condense(history, MOST_POINTS);
   const series = ARMS.map(([arm, name]) => ({
     name, kind: `arm-${arm}`,
-    points: points.filter((point) => point.arms[arm]?.answered).map((point) => {
-      const { answered, clicked } = point.arms[arm];
-      const { rate, low, high } = wilson(clicked, answered);
-      const text = `${percent(rate)} (${whole(clicked)} of ${whole(answered)})`;
+    points: points.filter((point) => point.arms[arm]?.with_feedback).map((point) => {
+      const { with_feedback, clicked } = point.arms[arm];
+      const { rate, low, high } = wilson(clicked, with_feedback);
+      const text = `${percent(rate)} (${whole(clicked)} of ${whole(with_feedback)})`;
       return { x: point.middle, y: rate, low, high, text };
     }),
   })).filter((one) => one.points.length);
-  const never = !model.counts.answered && !series.length;
+  const never = !model.counts.with_feedback && !series.length;
   byId("rate-empty").hidden = !never;
   byId("rate-quiet").hidden = never || series.length > 0;
   byId("rate-filled").hidden = !series.length;
   if (never) showCurl(model);
-  setText(byId("rate-quiet"), "No answered lists in this time. Choose a longer one above.");
+  setText(byId("rate-quiet"), "No lists with feedback in this time. Choose a longer one above.");
   byId("rate-legend").replaceChildren(...series.map(({ kind, name }) =>
     h("li", { class: kind }, h("span", { class: "key" }), name)));
-  setText(byId("rate-note"), `Each point is ${duration(seconds)}; no point where no list was answered.`);
+  setText(byId("rate-note"), `Each point is ${duration(seconds)}; no point where no list had feedback.`);
   rateChart.set(series, seconds * 1000, `Click rate over time of ${series.map((one) => one.name).join(", ")}`);
   const cell = (arm) =>
-    (arm?.answered ? `${percent(arm.clicked / arm.answered)} (${arm.clicked}/${arm.answered})` : "–");
+    (arm?.with_feedback ? `${percent(arm.clicked / arm.with_feedback)} (${arm.clicked}/${arm.with_feedback})` : "–");
   const shown = ARMS.filter(([arm]) => series.some((one) => one.kind === `arm-${arm}`));
   byId("rate-table").replaceChildren(table(["From", ...shown.map(([, name]) => name)],
     points.map((point) => [moment(point.start), ...shown.map(([arm]) => cell(point.arms[arm]))])));
@@ -84,13 +84,13 @@ function showCurl({ name, settings }) {
 }
 
 export function showArms({ arms, settings }) {
-  const none = { answered: 0, clicked: 0 };
-  const shown = ARMS.filter(([arm]) => arm === "policy" || arm === "control" || arms[arm]?.answered);
+  const none = { with_feedback: 0, clicked: 0 };
+  const shown = ARMS.filter(([arm]) => arm === "policy" || arm === "control" || arms[arm]?.with_feedback);
   const rows = shown.map(([arm, name]) => {
-    const { answered, clicked } = arms[arm] ?? none;
-    const sure = wilson(clicked, answered);
+    const { with_feedback, clicked } = arms[arm] ?? none;
+    const sure = wilson(clicked, with_feedback);
     const interval = sure && `${(100 * sure.low).toFixed(1)} to ${percent(sure.high)}`;
-    return [h("span", { class: `name arm-${arm}` }, h("span", { class: "key" }), name), whole(answered), whole(clicked),
+    return [h("span", { class: `name arm-${arm}` }, h("span", { class: "key" }), name), whole(with_feedback), whole(clicked),
       sure ? [percent(sure.rate), h("div", { class: "muted" }, interval)] : "–"];
   });
   byId("arms").replaceChildren(table(["List", "Answered", "Clicked", "Rate, 95 % interval"], rows));
@@ -100,13 +100,13 @@ export function showArms({ arms, settings }) {
 function lift(policy, control, share) {
   const big = (text, kind = "") => h("p", { class: `big ${kind}` }, text);
   const note = (...text) => h("p", { class: "muted small" }, ...text);
-  if (!control.answered && !share) {
+  if (!control.with_feedback && !share) {
     return [big("No control group"), note("Set ", h("code", {}, "control"), " above 0, and that share of users keeps "
       + "the caller's list. Only then can the gain be measured.")];
   }
-  if (policy.answered < ENOUGH || control.answered < ENOUGH) {
-    return [big("Not enough yet"), note(`A comparison needs ${ENOUGH} answered lists on each side; there are `
-      + `${whole(policy.answered)} learned and ${whole(control.answered)} control.`)];
+  if (policy.with_feedback < ENOUGH || control.with_feedback < ENOUGH) {
+    return [big("Not enough yet"), note(`A comparison needs ${ENOUGH} lists with feedback on each side; there are `
+      + `${whole(policy.with_feedback)} learned and ${whole(control.with_feedback)} control.`)];
   }
   const { difference: d, low, high, relative } = difference(policy, control);
   const points = (value) => `${value < 0 ? "−" : "+"}${Math.abs(100 * value).toFixed(1)}`;

@@ -88,7 +88,7 @@ async def model(request: Request) -> Response:
     owner = found.owner(query.user, query.segment)
     view = None if owner is None else await engine.view(found, owner)
     counts = found.history.counts.counts
-    answered, clicked, expired = (sum(arm[i] for arm in counts.values()) for i in range(3))
+    with_feedback, clicked, expired = (sum(arm[i] for arm in counts.values()) for i in range(3))
     return json_response(
         ModelResponse(
             name=name,
@@ -99,9 +99,9 @@ async def model(request: Request) -> Response:
             weights=[] if view is None else _weights(view),
             counts=ModelCounts(
                 ranked=await asyncio.to_thread(engine.store.ranked, name),
-                answered=answered,
+                with_feedback=with_feedback,
                 clicked=clicked,
-                no_click=answered - clicked,
+                no_click=with_feedback - clicked,
                 expired=expired,
             ),
             arms={arm: ArmCounts(a, c, c / a if a else None) for arm, (a, c, _) in counts.items()},
