@@ -80,6 +80,10 @@ class Transaction:
         """Mark a list as shown."""
         self.run("UPDATE events SET active = 1, expires = ? WHERE id = ? AND active = 0", (expires, event_id))
 
+    def withdraw(self, ids: Sequence[str]) -> None:
+        """Say of lists that they were not shown: their callers got others."""
+        self.run_many("UPDATE events SET active = 0 WHERE id = ?", [(one,) for one in ids])
+
     def append_on_events(self, entries: Sequence[OnEvent]) -> list[bool]:
         """Append entries on events.
 
