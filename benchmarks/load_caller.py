@@ -1,12 +1,12 @@
 """Call a service for a while, with pairs of rank and feedback, and print rates and times as JSON.
 
     python benchmarks/load_caller.py --port 8321 --seconds 10 --connections 16
-    python benchmarks/load_caller.py --port 8321 --seconds 10 --rate 200
+    python benchmarks/load_caller.py --port 8321 --seconds 10 --rate 200 --watch server=1234
 
 ``benchmarks/load.py`` runs it in a process of its own. It speaks HTTP by hand, to take as little time as Python can.
 Without a rate, every connection sends its next request as soon as it has a response. With a rate, pairs arrive at
 random moments, whether or not the server keeps up; the time of a list counts from its arrival, also while it waits for
-a free connection.
+a free connection. The processor time of the processes to watch is that of the seconds measured, not of the warm-up.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ from time import perf_counter, process_time
 
 import click
 import uvloop
+from processor_time import processor_time
 
 HEAD = b"POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
 K = 10
@@ -140,27 +141,38 @@ def _value(answer: bytes, name: bytes, start: int) -> bytes | None:
 
 
 async def call(
-    port: int, seconds: float, connections: int, users: int, rate: float | None, warm_up: float, model: str
+    port: int,
+    seconds: float,
+    connections: int,
+    users: int,
+    rate: float | None,
+    warm_up: float,
+    model: str,
+    watch: tuple[str, ...],
 ) -> dict[str, object]:
     """Call a server for some seconds; the rates and times measured."""
     loop = asyncio.get_running_loop()
     load = Load(loop, users, rate, model)
+    watched = {name: int(pid) for name, _, pid in (one.partition("=") for one in watch)}
     for _ in range(connections):
         await loop.create_connection(lambda: Connection(load), "127.0.0.1", port)
     load.open, load.next = True, perf_counter()
     load.arrive()
     load.match()
     await asyncio.sleep(warm_up)
+    before = {name: processor_time(pid) for name, pid in watched.items()}
     load.forget()
     await asyncio.sleep(seconds)
     took = perf_counter() - load.since
+    used = {name: processor_time(pid) - before[name] for name, pid in watched.items()}
+    used["callers"] = process_time() - load.worked
     load.open = False
     return {
         "pairs": load.pairs / took,
         "requests": load.requests / took,
         "rank": _quantiles(load.rank_seconds),
         "feedback": _quantiles(load.feedback_seconds),
-        "busy": (process_time() - load.worked) / took,
+        "processor": {name: 1e3 * seconds / max(load.pairs, 1) for name, seconds in used.items()},
         "waiting": len(load.waiting),
         "failed": load.failed,
         "failure": load.failure,
@@ -181,6 +193,7 @@ def _quantiles(seconds: "array[float]") -> dict[str, float]:
 @click.option("--rate", type=float, help="Pairs a second.  [default: as many as the service can take]")
 @click.option("--warm-up", type=float, default=1.0, show_default=True, help="Seconds before measuring begins.")
 @click.option("--model", default="default", show_default=True, help="Model to call.")
+@click.option("--watch", multiple=True, help="name=pid of a process whose processor time is counted.")
 def main(**options: object) -> None:
     """Call the service and print what was measured."""
     gc.disable()

@@ -2,16 +2,13 @@
 
 import json
 import re
-import shutil
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
-from needs import missing
-from ports import ReservedPort
 from waiting import PATIENCE
 
 import rankfall
@@ -20,10 +17,6 @@ pytestmark = pytest.mark.stress
 
 PAGE = Path(rankfall.__file__).parent / "service" / "page"
 MARKUP = "<img src=x onerror=\"document.title='broken'\">"
-OPTIONS = (
-    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --window-size=1400,1000"
-)
 
 
 def call(method: str, url: str, body: Any = None) -> Any:
@@ -63,27 +56,6 @@ class Page:
     def problems(self) -> list[str]:
         """What the browser complained about since the last time."""
         return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] == "SEVERE"]
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from selenium import webdriver
-
-    chromium = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chrome")
-    chromedriver = shutil.which("chromedriver")
-    if not chromium or not chromedriver:
-        missing("the page is tested with chromium and chromedriver, which are not on the path")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for option in OPTIONS.split():
-        options.add_argument(option)
-    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('browser')}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    reserved = ReservedPort()
-    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(chromedriver, port=reserved.number))
-    yield browser
-    browser.quit()
-    reserved.close()
 
 
 @pytest.fixture

@@ -147,7 +147,7 @@ def test_rights(guarded: Served) -> None:
     click = {"event_id": event, "clicked": 1}
     for key in (READER, OTHER):  # to them there is no such list
         assert ask_as(guarded, key, "POST", FEED, json=click).json()["unknown"] == 1
-        assert status(key, "POST", f"/v1/events/{event}/activate") == 404
+        assert status(key, "POST", f"/v1/events/{event}/activate", json={}) == 404
         assert status(key, "GET", f"/v1/events/{event}") == 404
     assert status(SHOP, "GET", f"/v1/events/{event}") == 404
     assert status(ALL, "GET", f"/v1/events/{event}") == 200
@@ -157,6 +157,15 @@ def test_rights(guarded: Served) -> None:
     assert results[0]["items"]
     assert results[1]["error"]["code"] == "forbidden"
     assert status(ALL, "GET", "/metrics") == 200
+
+
+def test_with_keys_foreign_pages_are_refused_and_any_name_is_served(guarded: Served) -> None:
+    named = {"Host": "shop.example"}
+    assert ask_as(guarded, ALL, "GET", "/v1/models", headers=named).status_code == 200
+    assert ask_as(guarded, ALL, "POST", RANK, json={}, headers={**named, "Origin": "http://shop.example"}).is_success
+    for headers in ({"Origin": "https://other.example"}, {"Sec-Fetch-Site": "cross-site"}):
+        problem(ask_as(guarded, ALL, "POST", RANK, json={}, headers=headers), 403, "forbidden")
+    problem(ask_as(guarded, ALL, "POST", "/v1/models/default/reset"), 415, "unsupported")
 
 
 @pytest.mark.stress

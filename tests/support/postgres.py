@@ -56,6 +56,11 @@ class Cluster:
     def running(self) -> bool:
         return (self.data / "postmaster.pid").exists()
 
+    @property
+    def pid(self) -> int:
+        """The process whose children are all the others."""
+        return int((self.data / "postmaster.pid").read_text().split()[0])
+
     def remove(self) -> None:
         try:
             if self.running:

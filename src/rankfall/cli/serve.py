@@ -41,6 +41,13 @@ from rankfall.policies.linear.settings import Feedback
     help="Port to listen on; 0 for a free one.",
 )
 @click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Number of processes.")
+@click.option(
+    "--allow-host",
+    "allowed_hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Name that callers use in addresses, besides localhost; needed without --keys only. May be repeated.",
+)
 @click.option("--keys", type=click.Path(path_type=Path), help="TOML file of API keys; rankfall key makes them.")
 @click.option(
     "--policy",
@@ -95,6 +102,7 @@ def command(
     host: str,
     port: int,
     workers: int,
+    allowed_hosts: tuple[str, ...],
     keys: Path | None,
     policy: str,
     gamma: float,
@@ -137,7 +145,14 @@ def command(
         settings["forgetting"] = told
     read = None if catalog is None else (lambda: _read(catalog, id_column, title, topics, features))
     lines = prepare(place, read, settings)
-    Config(store=place, keys=None if keys is None else str(keys), room=in_memory, log_requests=log_requests).publish()
+    shown_host = f"[{host}]" if ":" in host else host
+    Config(
+        store=place,
+        keys=None if keys is None else str(keys),
+        room=in_memory,
+        log_requests=log_requests,
+        names=(shown_host, *allowed_hosts),
+    ).publish()
     counts = None
     if workers > 1:
         counts = tempfile.mkdtemp(prefix="rankfall-metrics-")
@@ -145,7 +160,7 @@ def command(
     if keys is None:
         lines.append("No keys: only this machine can reach it.")
     port = _free(host, port)
-    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    address = f"http://{shown_host}:{port}"
     for line in lines:
         click.echo(line)
     click.echo(f"Serving on {address}  (page: {address}/  interface: {address}/docs)")

@@ -28,6 +28,7 @@ from rankfall.service.http.metrics import Metrics
 from rankfall.service.http.pages import pages
 from rankfall.service.http.request_log import log_request
 from rankfall.service.http.routes import OPERATIONS
+from rankfall.service.http.site_check import LOOPBACK, SiteCheck
 from rankfall.service.http.timing import Timing
 from rankfall.stores import open_store
 
@@ -37,13 +38,17 @@ _SWITCH = 0.001  # seconds for which one thread may keep the others from running
 
 @dataclass(frozen=True)
 class Config:
-    """How to run one process of the service. Plain values, so that it can be handed to other processes."""
+    """How to run one process of the service. Plain values, so that it can be handed to other processes.
+
+    ``names`` are those it may be called by without keys, besides those of this machine.
+    """
 
     store: str
     keys: str | None = None
     room: int = 10_000
     log_requests: bool = False
     limits: dict[str, float] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
 
     def publish(self) -> None:
         """Have processes started from here on find it."""
@@ -74,6 +79,7 @@ def make_app(config: Config) -> Starlette:
         routes=[*map(route_of, OPERATIONS), *pages(OPERATIONS)],
         middleware=[
             Middleware(Timing, observers=[metrics.count_request, log_request]),
+            Middleware(SiteCheck, names=None if keys else LOOPBACK.union(config.names)),
             Middleware(Authentication, keys=keys),
             Middleware(BodyLimits, limits=limits),
         ],

@@ -9,6 +9,8 @@ from rankfall.errors import RefusedError
 from rankfall.service.http.api_keys import RIGHTS, Grant, Keys
 from rankfall.service.http.errors import refusal
 
+GUARDED = ("/v1", "/metrics")
+"""How the paths begin that need a key."""
 _GRANT = "rankfall.grant"
 
 
@@ -20,7 +22,7 @@ class Authentication:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let one request pass, or refuse it."""
-        if scope["type"] == "http" and scope["path"].startswith(("/v1", "/metrics")):
+        if scope["type"] == "http" and scope["path"].startswith(GUARDED):
             given = next((value for name, value in scope["headers"] if name == b"x-api-key"), b"")
             scope[_GRANT] = self._keys.grant(given.decode("latin-1"))
             if scope[_GRANT] is None:

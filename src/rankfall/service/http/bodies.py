@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -30,11 +30,7 @@ def body_of(request: Request) -> bytes:
 
 def read_json(request: Request, kind: type[T]) -> T:
     """What the body says, checked."""
-    body = body_of(request)
-    media = media_type(request)
-    if body and media != JSON and not media.endswith("+json"):  # what a form on a foreign page could send
-        raise unsupported(f"send {JSON}, not {media or 'a body without a content type'}")
-    return decode(kind, body)
+    return decode(kind, body_of(request))
 
 
 def media_type(request: Request) -> str:
@@ -42,9 +38,13 @@ def media_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def unsupported(message: str) -> InvalidError:
-    """The error for a content type that is not taken."""
-    return InvalidError(message, code="unsupported", status=415)
+def check_media_type(request: Request, taken: Sequence[str]) -> None:
+    """Raise if the content type is not one of these. No form on a foreign page can send one of ours."""
+    given = media_type(request)
+    if given not in taken and not (JSON in taken and given.endswith("+json")):
+        said = f"not {given[:100]!r}" if given else "which is missing"
+        message = f"send the header Content-Type: {' or '.join(taken)}, {said}"
+        raise InvalidError(message, code="unsupported", status=415)
 
 
 def json_response(value: msgspec.Struct, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

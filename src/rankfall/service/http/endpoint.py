@@ -6,6 +6,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from rankfall.service.http.bodies import check_media_type
 from rankfall.service.http.errors import error_response
 from rankfall.service.http.operations import Operation
 
@@ -21,12 +22,16 @@ class Endpoint:
 
     def __init__(self, operation: Operation) -> None:
         self._handler, self._path = operation.handler, operation.path
+        self._media_types = operation.media_types
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         scope[ROUTE] = self._path
         try:
-            response = await self._handler(Request(scope, receive, send))
+            request = Request(scope, receive, send)
+            if self._media_types:
+                check_media_type(request, self._media_types)
+            response = await self._handler(request)
         except Exception as problem:
             response = error_response(problem)
         await response(scope, receive, send)

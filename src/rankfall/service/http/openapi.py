@@ -67,6 +67,8 @@ def _operation(operation: Operation) -> dict[str, Any]:
         **{media: {"schema": dict(one)} for media, one in operation.media.items()},
     }:
         described["requestBody"] = {"required": operation.body_required, "content": content}
+    elif operation.media_types:  # the content type must be there, with nothing in the body
+        described["requestBody"] = {"required": False, "content": {media: {} for media in operation.media_types}}
     return described
 
 

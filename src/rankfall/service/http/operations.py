@@ -13,6 +13,8 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
+from rankfall.service.http.bodies import JSON
+
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -50,6 +52,13 @@ class Operation:
     gives: type[Struct] | None = None
     gives_media: str = "application/json"
     statuses: Mapping[int, str] = field(default_factory=lambda: {200: "done"})
+
+    @property
+    def media_types(self) -> tuple[str, ...]:
+        """The content types it takes; none where nothing is sent."""
+        if self.method not in ("POST", "PUT", "PATCH"):
+            return ()
+        return (*([JSON] if self.takes or not self.media else []), *self.media)
 
 
 class Operations(list[Operation]):

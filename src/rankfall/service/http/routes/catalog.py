@@ -13,7 +13,7 @@ from rankfall.journal.catalogs import CatalogItem, CatalogState
 from rankfall.service.commands import PatchItem, PutItems
 from rankfall.service.http.app_state import state_of
 from rankfall.service.http.auth import need_anything, need_everywhere
-from rankfall.service.http.bodies import NDJSON, PARQUET, body_of, json_response, media_type, read_json, unsupported
+from rankfall.service.http.bodies import NDJSON, PARQUET, body_of, json_response, media_type, read_json
 from rankfall.service.http.bulk import read_lines, read_parquet
 from rankfall.service.http.operations import Operations
 from rankfall.service.http.parameters import path_name, read_query
@@ -124,13 +124,10 @@ async def bulk(request: Request) -> Response:
     """
     need_everywhere(request)
     writer, found = state_of(request).engine.writer, state_of(request).items
-    kind, body = media_type(request), body_of(request)
-    if kind == NDJSON:
-        given, gone = await asyncio.to_thread(read_lines, body, found)
-    elif kind == PARQUET:
-        given, gone = await asyncio.to_thread(read_parquet, body, found), []
+    if media_type(request) == NDJSON:
+        given, gone = await asyncio.to_thread(read_lines, body_of(request), found)
     else:
-        raise unsupported(f"send {NDJSON} or {PARQUET}, not {kind or 'a body without a content type'}")
+        given, gone = await asyncio.to_thread(read_parquet, body_of(request), found), []
     _check_some_stay(found, gone, given)
     created = sum(one not in found for one in given.ids)
     version = await writer.submit(PutItems(given if len(given) else None, tuple(gone)))
