@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from rankfall.journal.entries import FeedbackGiven, encode
+from rankfall.service.clock import Moment
 from rankfall.service.commands import FeedbackResult, GiveFeedback
 from rankfall.stores import Event, OnEvent, Transaction
 from rankfall.wire import Click, FeedbackRequest
@@ -21,7 +22,7 @@ class _Place(NamedTuple):
     number: int
 
 
-def store_feedback(tx: Transaction, commands: Sequence[GiveFeedback], now: float) -> list[tuple[FeedbackResult, ...]]:
+def store_feedback(tx: Transaction, commands: Sequence[GiveFeedback], now: Moment) -> list[tuple[FeedbackResult, ...]]:
     """Append feedback to the journal; what became of each."""
     given = [(_Place(n, i), one) for n, command in enumerate(commands) for i, one in enumerate(command.feedback)]
     events = tx.events([one.event_id for _, one in given])
@@ -38,7 +39,7 @@ def store_feedback(tx: Transaction, commands: Sequence[GiveFeedback], now: float
             continue
         own.add((command.token, event.id))
         record = encode(FeedbackGiven(tuple(clicks)))
-        entries[place] = OnEvent(record, event.id, event.model, event.owner, now, command.token)
+        entries[place] = OnEvent(record, event.id, event.model, event.owner, now.time, command.token)
     results |= _append(tx, entries)
     return [tuple(results[_Place(n, i)] for i in range(len(c.feedback))) for n, c in enumerate(commands)]
 
@@ -60,7 +61,7 @@ def _append(tx: Transaction, entries: dict[_Place, OnEvent]) -> dict[_Place, Fee
 
 
 def _judge(
-    one: FeedbackRequest, event: Event | None, models: frozenset[str] | None, now: float
+    one: FeedbackRequest, event: Event | None, models: frozenset[str] | None, now: Moment
 ) -> tuple[FeedbackResult, list[int]]:
     """Whether feedback can be accepted, and the 0-based positions clicked."""
     if event is None or not (models is None or event.model in models):
@@ -74,7 +75,7 @@ def _judge(
             reason = f"{_text(click)} is not in the list, which has {len(items)} items"
             return FeedbackResult("rejected", reason, event.model), []
         clicks.append(position)
-    if now > event.expires:
+    if now.counted > event.counted_expires:
         return _late(event.model), []
     return FeedbackResult("accepted", "", event.model, event.arm, bool(clicks)), sorted(set(clicks))
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 from rankfall.journal.entries import FeedbackExpired, encode
+from rankfall.service.clock import Clock
+from rankfall.service.heartbeat import Heartbeat
 from rankfall.service.state import ServerState
 from rankfall.service.writer import POLL
 from rankfall.stores import OnEvent, Store
@@ -31,19 +32,23 @@ class Upkeep:
     upgrade all of it is caught up on.
     """
 
-    def __init__(self, store: Store, state: ServerState, clock: Callable[[], float]) -> None:
-        self._store, self._state, self._clock = store, state, clock
+    def __init__(self, store: Store, state: ServerState, clock: Clock, heartbeat: Heartbeat) -> None:
+        self._store, self._state, self._clock, self._heartbeat = store, state, clock, heartbeat
+        self.serving = False
+        """Whether feedback can arrive here; if not, no wait goes on."""
         self._expired_at = self._saved_at = time.monotonic()
         self._expired_up_to = float(store.note(_NOTE) or 0.0)
 
     def run(self) -> None:
         """Do what is due."""
         now = time.monotonic()
+        if self.serving:
+            self._heartbeat.keep()
         if now - self._state.caught_up_at >= POLL / 2:
             self._state.catch_up()
         if self._state.stopped is not None:
             return
-        if now - self._expired_at >= EXPIRE_EVERY:
+        if self.serving and now - self._expired_at >= EXPIRE_EVERY:
             self._expired_at = now
             self.expire()
         unsaved = self._state.unsaved
@@ -54,19 +59,19 @@ class Upkeep:
         """Where feedback on a list known to be shown did not come in time, store that; how many lists that was."""
         found = 0
         while True:
-            now = self._clock()
-            since = min(self._expired_up_to, now) - OVERLAP  # the clock may have been set back since the last time
-            overdue = self._store.overdue(now, since, PAGE)
+            now = self._clock.moment()
+            since = min(self._expired_up_to, now.counted) - OVERLAP  # after a gap the time that counts goes back a bit
+            overdue = self._store.overdue(now.counted, since, PAGE)
             if overdue:
                 entry = encode(FeedbackExpired())
                 with self._store.transaction() as tx:
-                    rows = [OnEvent(entry, event, model, owner, now) for event, model, owner in overdue]
+                    rows = [OnEvent(entry, event, model, owner, now.time) for event, model, owner in overdue]
                     found += sum(tx.append_on_events(rows))
                     if len(overdue) < PAGE:
-                        tx.note(_NOTE, repr(now))
+                        tx.note(_NOTE, repr(now.counted))
                 self._state.catch_up()
             if len(overdue) < PAGE:
-                self._expired_up_to = now
+                self._expired_up_to = now.counted
                 return found
 
     def checkpoint(self) -> None:

@@ -60,7 +60,19 @@ def _versions_and_owners(run: Run, _types: Types) -> None:
         run(statement)
 
 
-STEPS: tuple[Callable[[Run, Types], None], ...] = (_tables, _versions_and_owners, renumber)
+def _heartbeat(run: Run, t: Types) -> None:
+    """The heartbeat of the servers, and for each list how much of the time before it was in gaps."""
+    for statement in (
+        f"CREATE TABLE heartbeat (id SMALLINT PRIMARY KEY, at {t.real} NOT NULL, gaps {t.real} NOT NULL)",
+        f"INSERT INTO heartbeat SELECT 1, CAST(value AS {t.real}), 0 FROM notes WHERE name = 'swept'",
+        f"ALTER TABLE events ADD COLUMN gaps {t.real} NOT NULL DEFAULT 0",
+        "DROP INDEX events_expires",
+        "CREATE INDEX events_wait ON events ((expires - gaps))",
+    ):
+        run(statement)
+
+
+STEPS: tuple[Callable[[Run, Types], None], ...] = (_tables, _versions_and_owners, renumber, _heartbeat)
 """What each version adds to the one before; the first makes version 1."""
 
 

@@ -105,6 +105,7 @@ def postgres_at(url: str) -> Dialect:
         types=_TYPES,
         begin="BEGIN",
         patient=("SET LOCAL lock_timeout = 0", "SET LOCAL statement_timeout = 0"),
+        time="SELECT extract(epoch FROM clock_timestamp())::float8",
         exclusive="SELECT pg_advisory_xact_lock(7226325663)",
         appending="SELECT pg_advisory_xact_lock(7226325664)",
     )
