@@ -330,7 +330,7 @@ def test_a_store_that_cannot_be_read_after_the_commit(engine: Quiet, monkeypatch
 def test_a_commit_that_fails_stores_nothing_and_says_so(
     postgres: Cluster, postgres_url: str, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rankfall.service.engine.RANK_PATIENCE", 0.0)
+    monkeypatch.setattr("rankfall.service.writer.PATIENCE", 0.0)
     engine = open_engine(postgres_url, clock)
     try:
         make_model(engine)

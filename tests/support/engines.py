@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from waiting import PATIENCE
 
 from rankfall import Catalog
 from rankfall.policies.linear.ridge import Ridge
@@ -59,7 +60,7 @@ class Quiet(Engine):
         self.calls: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
         self.runner = asyncio.Runner()
         self.place = place
-        super().__init__(open_store(place), clock=clock, **options)
+        super().__init__(open_store(place), clock=clock, **{"rank_patience": PATIENCE, **options})
 
     def _between_batches(self) -> None:
         while not self.calls.empty():

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
@@ -25,7 +26,7 @@ R = TypeVar("R")
 _log = logging.getLogger("rankfall.service")
 
 RANK_PATIENCE = 1.0
-"""Seconds a list waits for a store that is away before the caller gets its baseline."""
+"""Seconds a request for a list waits for the store in all; then the caller gets its baseline."""
 
 
 class Clock:
@@ -47,6 +48,7 @@ class Engine:
     store : where everything is kept.
     room : how many states of segments or users each model holds in memory.
     clock : gives seconds since 1970.
+    rank_patience : seconds a request for a list waits for the store in all.
     on_fallback : called with (model, reason) when a baseline is shown because a policy failed.
     on_store_error : called when the store could not be read or written.
     """
@@ -57,6 +59,7 @@ class Engine:
         *,
         room: int = 10_000,
         clock: Callable[[], float] | None = None,
+        rank_patience: float = RANK_PATIENCE,
         on_fallback: Callable[[str, str], None] = lambda _model, _reason: None,
         on_store_error: Callable[[], None] = lambda: None,
     ) -> None:
@@ -65,7 +68,9 @@ class Engine:
         self.state = ServerState(store, room)
         self.state.catch_up()
         self.upkeep = Upkeep(store, self.state, self.clock)
+        self._rank_patience = rank_patience
         self._on_fallback = on_fallback
+        self._layouts = ThreadPoolExecutor(1, "layout")  # of its own: the common one may be full of reads that hang
         self.writer = Writer(store, self.state, self.clock, self._between_batches, on_store_error)
 
     def _between_batches(self) -> None:
@@ -74,6 +79,7 @@ class Engine:
     def close(self) -> None:
         """Finish what is waiting, save, and close the store."""
         self.writer.close()
+        self._layouts.shutdown(wait=False)
         try:
             if self.state.unsaved:
                 self.upkeep.checkpoint()
@@ -87,24 +93,36 @@ class Engine:
 
     async def rank(self, model: Model, request: RankRequest) -> Event:
         """A list for a request, stored; for a retry the list of the first time."""
-        view = await self.view(model, owner_of(model, request.user, request.segment))
+        await self._refresh(model)
+        deadline = time.monotonic() + self._rank_patience
+        view = await self._view(model, owner_of(model, request.user, request.segment), deadline)
         try:
             made = self.make(model, view, request)
         except RankError:
             if request.request_id is None:
                 raise
-            earlier = await self.writer.submit(FindEvent(model.name, request.request_id, digest_of(request)))
+            earlier = await self._submit(FindEvent(model.name, request.request_id, digest_of(request)), deadline)
             if earlier is None:
                 raise
             return earlier
-        return await self.writer.submit(StoreEvent(made), RANK_PATIENCE)
+        return await self._submit(StoreEvent(made), deadline)
 
     async def view(self, model: Model, owner: str) -> OwnerView:
         """What to rank with for an owner; its state is brought into memory if it is not there."""
-        if not model.up_to_date:
-            await asyncio.to_thread(model.refresh)
+        await self._refresh(model)
+        return await self._view(model, owner, time.monotonic() + self._rank_patience)
+
+    async def _view(self, model: Model, owner: str, deadline: float) -> OwnerView:
         found = model.view(owner)
-        return found if found is not None else await self.writer.submit(LoadOwner(model.name, owner), RANK_PATIENCE)
+        return found if found is not None else await self._submit(LoadOwner(model.name, owner), deadline)
+
+    async def _refresh(self, model: Model) -> None:
+        """Have the newest catalog laid out; it takes as long as it takes, and does not wait for the store."""
+        if not model.up_to_date:
+            await asyncio.get_running_loop().run_in_executor(self._layouts, model.refresh)
+
+    def _submit(self, command: Command[R], deadline: float) -> asyncio.Future[R]:
+        return self.writer.submit(command, max(0.0, deadline - time.monotonic()))
 
     def make(self, model: Model, view: OwnerView, request: RankRequest) -> Event:
         """The list for a request, not stored yet."""

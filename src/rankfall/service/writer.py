@@ -4,6 +4,10 @@ After each transaction it folds what is new in the journal, its own entries and 
 order that holds for all. So the state in memory is always that of a prefix of the journal. A result is given when its
 transaction is durable, and, unless the store is away or learning has stopped, when it is in the state too. Once a
 transaction is durable its commands have succeeded, whatever happens then.
+
+The deadline of a command belongs to its caller: when it is over the caller is told so, whatever the writer waits for.
+What the caller has given up is not begun any more. A list that was stored all the same is withdrawn: its caller got
+another one, so that silence says nothing about it.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ import logging
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -32,7 +37,11 @@ LARGEST_BATCH = 500
 POLL = 0.05
 """Seconds between looks at the journal when there is nothing to write."""
 PATIENCE = 5.0
-"""Seconds a command waits for a store that is away before it is given up, unless the caller says otherwise."""
+"""Seconds a caller waits for its command, unless it says otherwise, and longest that a store which fails is tried."""
+DECISION_PATIENCE = 60.0
+"""Seconds a caller waits for a decision, such as a large catalog, while the store does not fail."""
+MOST_WAITING = 10_000
+"""Commands that wait for the writer at most; further ones are refused at once."""
 
 
 @dataclass(frozen=True)
@@ -42,17 +51,26 @@ class Failed:
     error: Exception
 
 
+class _GivenUpError(Exception):
+    """A list was about to be stored whose caller does not wait any more."""
+
+
 Outcome: TypeAlias = Any | Failed
 """The result of a command, or why there is none."""
 
 
 @dataclass(frozen=True, eq=False)
 class Job(Generic[C]):
-    """A command, who waits for it, and until when (by the monotonic clock)."""
+    """A command, who waits for it, and until when it is tried (by the monotonic clock)."""
 
     command: C
     future: Future[Any] | asyncio.Future[Any]
     until: float
+
+    @property
+    def given_up(self) -> bool:
+        """Whether nobody waits for it any more."""
+        return self.future.done()
 
 
 class Writer:
@@ -75,6 +93,7 @@ class Writer:
         self._store, self._state, self._clock = store, state, clock
         self._between, self._on_store_error = between, on_store_error
         self._jobs: queue.SimpleQueue[Job[Any] | None] = queue.SimpleQueue()
+        self._withdrawn: deque[str] = deque()
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
@@ -84,16 +103,28 @@ class Writer:
         """Whether it still works."""
         return self._thread.is_alive()
 
-    def submit(self, command: Command[R], patience: float = PATIENCE) -> asyncio.Future[R]:
-        """Have a command carried out; for callers in an event loop."""
-        future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
-        self._jobs.put(Job(command, future, time.monotonic() + patience))
+    def submit(self, command: Command[R], patience: float | None = None) -> asyncio.Future[R]:
+        """Have a command carried out; for callers in an event loop.
+
+        After ``patience`` seconds the future has a StoreError. The command may be carried out all the same if it was
+        begun by then.
+        """
+        if patience is None:
+            patience = DECISION_PATIENCE if isinstance(command, Decision) else PATIENCE
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[R] = loop.create_future()
+        if self._jobs.qsize() >= MOST_WAITING:
+            _give_up(future)
+            return future
+        deadline = loop.call_later(patience, _give_up, future)
+        future.add_done_callback(lambda _: deadline.cancel())
+        self._jobs.put(Job(command, future, time.monotonic() + min(patience, PATIENCE)))
         return future
 
-    def submit_from_thread(self, command: Command[R], patience: float = PATIENCE) -> Future[R]:
-        """Have a command carried out; for callers in a thread."""
+    def submit_from_thread(self, command: Command[R]) -> Future[R]:
+        """Have a command carried out; for callers in a thread, who wait as long as the store does not fail."""
         future: Future[R] = Future()
-        self._jobs.put(Job(command, future, time.monotonic() + patience))
+        self._jobs.put(Job(command, future, time.monotonic() + PATIENCE))
         return future
 
     def wake(self) -> None:
@@ -114,6 +145,7 @@ class Writer:
             elif self._ending.is_set():
                 return
             try:
+                self._withdraw()
                 self._between()
             except StoreError as problem:
                 self._on_store_error()
@@ -146,10 +178,12 @@ class Writer:
 
     def _attempt(self, jobs: Sequence[Job[C]], carry_out: Callable[[Sequence[Job[C]]], None]) -> None:
         """Try until it is done, or nobody waits any more. ``carry_out`` raises only if nothing was written."""
-        while jobs:
+        while jobs := [job for job in jobs if not job.given_up]:
             try:
                 carry_out(jobs)
                 return
+            except _GivenUpError:
+                continue
             except StoreError as problem:
                 self._on_store_error()
                 _log.warning("the store cannot be written", extra={"reason": str(problem)})
@@ -175,9 +209,24 @@ class Writer:
         with self._store.transaction() as tx:
             stored = store_events(tx, [job.command.event for job in events])
             accepted = store_feedback(tx, [job.command for job in feedback], self._clock())
-        resolve(events, stored)
+            if any(job.given_up for job in events):
+                raise _GivenUpError
+        resolve(events, stored, self._nobody_took)
         self._catch_up()
         resolve(feedback, accepted)
+
+    def _nobody_took(self, job: Job[StoreEvent], _outcome: Outcome) -> None:
+        """Remember a list that was stored after its caller had been given another one."""
+        self._withdrawn.append(job.command.event.id)
+
+    def _withdraw(self) -> None:
+        """Have the store say of the lists that nobody took that they were not shown."""
+        ids = list(self._withdrawn)
+        if ids:
+            with self._store.transaction() as tx:
+                tx.withdraw(ids)
+            for _ in ids:
+                self._withdrawn.popleft()
 
     def _decide(self, jobs: Sequence[Job[Decision[Any]]]) -> None:
         """Decide, one server at a time, knowing what the others have decided."""
@@ -229,30 +278,36 @@ def _of(jobs: Sequence[Job[Any]], kind: type[C]) -> list[Job[C]]:
     return [job for job in jobs if isinstance(job.command, kind)]
 
 
-def resolve(jobs: Sequence[Job[Any]], outcomes: Sequence[Outcome]) -> None:
-    """Give each caller the outcome; each job once."""
-    loops: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Outcome]]] = {}
+def resolve(
+    jobs: Sequence[Job[C]],
+    outcomes: Sequence[Outcome],
+    nobody_took: Callable[[Job[C], Outcome], None] = lambda _job, _outcome: None,
+) -> None:
+    """Give each caller the outcome; each job once. ``nobody_took`` is called for those that were given up."""
+    loops: dict[asyncio.AbstractEventLoop, list[tuple[Job[C], Outcome]]] = {}
+
+    def settle(settled: Sequence[tuple[Job[C], Outcome]]) -> None:
+        for job, outcome in settled:
+            if job.given_up:
+                nobody_took(job, outcome)
+            elif isinstance(outcome, Failed):
+                job.future.set_exception(outcome.error)
+            else:
+                job.future.set_result(outcome)
+
     for job, outcome in zip(jobs, outcomes, strict=True):
         if isinstance(job.future, Future):
-            _settle(job.future, outcome)
+            settle([(job, outcome)])
         else:
-            loops.setdefault(job.future.get_loop(), []).append((job.future, outcome))
-    for loop, waiting in loops.items():
+            loops.setdefault(job.future.get_loop(), []).append((job, outcome))
+    for loop, settled in loops.items():
         try:
-            loop.call_soon_threadsafe(_settle_all, waiting)
+            loop.call_soon_threadsafe(settle, settled)
         except RuntimeError:  # the loop is closed: nobody waits
-            _log.debug("nobody waits for a result any more")
+            for job, outcome in settled:
+                nobody_took(job, outcome)
 
 
-def _settle_all(waiting: Sequence[tuple[asyncio.Future[Any], Outcome]]) -> None:
-    for future, outcome in waiting:
-        _settle(future, outcome)
-
-
-def _settle(future: Future[Any] | asyncio.Future[Any], outcome: Outcome) -> None:
-    if future.done():  # the caller has gone
-        return
-    if isinstance(outcome, Failed):
-        future.set_exception(outcome.error)
-    else:
-        future.set_result(outcome)
+def _give_up(future: asyncio.Future[Any]) -> None:
+    if not future.done():
+        future.set_exception(StoreError("the store did not answer in time"))
