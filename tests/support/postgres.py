@@ -18,7 +18,6 @@ from waiting import START_PATIENCE, wait_until
 
 OWNER = "postgres"  # PostgreSQL refuses to run as root: then it runs as this user, which its packages make
 
-# No autovacuum: it comes when it likes, and what is learned waits for every transaction that is under way.
 SETTINGS = """
 listen_addresses = '127.0.0.1'
 unix_socket_directories = '{folder}'
@@ -27,7 +26,6 @@ max_connections = 200
 fsync = on
 synchronous_commit = on
 full_page_writes = on
-autovacuum = off
 """
 
 

@@ -109,7 +109,7 @@ class ModelReset(_Record, frozen=True):
 class ModelRestored(_Record, frozen=True):
     """Every state of a model is again what it was after the entry at ``source``."""
 
-    source: tuple[int, int]
+    source: int
     snapshot: str
 
 
@@ -141,6 +141,11 @@ def _catalog_1_to_2(body: Body) -> Body:
     return {"patch": {"id": body["id"], **body["patch"]}}
 
 
+def _restore_1_to_2(body: Body) -> Body:
+    """Version 1 had positions of two numbers. Stores are renumbered when they are migrated; an exported log is not."""
+    return {**body, "source": body["source"][1]}
+
+
 @dataclass(frozen=True)
 class _Kind:
     """How a kind is read: its record, and the steps from version 1 to 2, from 2 to 3, and so on to the present one."""
@@ -161,7 +166,7 @@ KINDS: Mapping[str, _Kind] = {
     "create": _Kind(ModelCreated),
     "settings": _Kind(SettingsChanged),
     "reset": _Kind(ModelReset),
-    "restore": _Kind(ModelRestored),
+    "restore": _Kind(ModelRestored, (_restore_1_to_2,)),
     "forget": _Kind(UserForgotten),
 }
 ON_EVENTS = ("feedback", "expired")

@@ -38,8 +38,9 @@ from rankfall.wire import ModelSettings, convert
 
 _log = logging.getLogger("rankfall.journal")
 
-_VERSION = 2
-"""Of the form in which :meth:`Knowledge.pack` writes. Version 1, of Rankfall 0.1.0, did not say so."""
+_VERSION = 3
+"""Of the form in which :meth:`Knowledge.pack` writes. Versions 1 and 2 have positions of two numbers: the migration to
+one number (:mod:`rankfall.stores.renumbering`) brings them up to date."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class Knowledge:
             if model is not None:
                 model.counts.add(entry, clicked=bool(clicks_of(record)), expired=isinstance(record, FeedbackExpired))
         elif isinstance(record, CatalogChanged):
-            self.catalog.apply(record, entry.position.seq)
+            self.catalog.apply(record, entry.position)
         elif isinstance(record, ModelCreated):
             settings = settings_of(record)
             self.models[entry.model] = ModelHistory(entry.model, settings, entry.at, [Epoch(entry.position)])
@@ -90,7 +91,7 @@ class Knowledge:
         elif isinstance(record, ModelReset):
             self.models[entry.model].epochs.append(Epoch(entry.position))
         elif isinstance(record, ModelRestored):
-            self.models[entry.model].epochs.append(Epoch(entry.position, Position(*record.source)))
+            self.models[entry.model].epochs.append(Epoch(entry.position, record.source))
         else:
             _: UserForgotten = record  # only states know users
         self.position = entry.position
@@ -119,8 +120,8 @@ class Knowledge:
         """What :meth:`pack` gave; None if it cannot be read, for the journal can always be folded from its start."""
         try:
             header, arrays = unpack(data)
-            if header.setdefault("version", 1) > _VERSION:
-                raise JournalError(f"it has version {header['version']}; this one reads up to {_VERSION}")
+            if header.get("version") != _VERSION:
+                raise JournalError(f"it has version {header.get('version', 1)}; this one reads version {_VERSION}")
             _check_kinds(header.get("kinds", {}))
             catalog = decode_catalog(arrays["catalog"].tobytes()) if arrays else None
             models = {name: _model_of(name, plain) for name, plain in header["models"].items()}
@@ -138,15 +139,12 @@ def _check_kinds(kinds: Mapping[str, int]) -> None:
 
 
 def _model_of(name: str, plain: Mapping[str, Any]) -> ModelHistory:
-    epochs, counts = plain.get("epochs", plain.get("turns")), plain.get("counts", plain.get("tally"))  # 0.1.0's words
-    if epochs is None or counts is None:
-        raise JournalError(f"model {name!r} has no epochs or no counts")
     return ModelHistory(
         name,
         settings_of(msgspec.convert(plain["settings"], StoredSettings)),
         plain["created"],
-        [Epoch(Position(*at), None if source is None else Position(*source)) for at, source in epochs],
-        ClickCounts(**counts),
+        [Epoch(at, source) for at, source in plain["epochs"]],
+        ClickCounts(**plain["counts"]),
     )
 
 

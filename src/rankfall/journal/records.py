@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 Arm: TypeAlias = Literal["policy", "baseline", "control", "fallback"]
 """Whose list was shown: the policy's, or the caller's: by the mode of the model (``baseline``), because the user is in
 the control group (``control``), or because the policy failed (``fallback``)."""
 
 
-class Position(NamedTuple):
-    """A place in the journal. Every server folds entries in this order.
+Position: TypeAlias = int
+"""A place in the journal: the number of an entry. Numbers rise in the order of commits, with gaps; every server folds
+entries in this order."""
 
-    Only the store knows how positions come about; everything else compares them, and shows ``seq`` as the version.
-    ``transaction`` is 0 in SQLite, where transactions commit one after the other. In PostgreSQL they do not: see
-    :func:`rankfall.stores.postgres.postgres_at`.
-    """
-
-    transaction: int
-    seq: int
-
-
-START = Position(-1, 0)
+START: Position = 0
 """Before the first entry."""
+END: Position = 2**62
+"""After the last entry there can be."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,7 +149,6 @@ class SeedCatalog(Decision[None]):
 
     def write(self, tx: Transaction, state: ServerState, now: float) -> None:  # noqa: ARG002
         """Append it, unless another server was faster."""
-        tx.exclusive()
         if tx.first("catalog", "") is None:
             tx.append(encode(CatalogChanged(replace=True, items=encode_catalog(self.catalog))), "", now)
 
@@ -176,14 +175,13 @@ class CreateModel(Decision[bool]):
 
     def write(self, tx: Transaction, state: ServerState, now: float) -> bool:
         """Append it, unless it is there."""
-        tx.exclusive()
         made = tx.first("create", self.name)
         if made is None:
             tx.append(encode(msgspec.convert(msgspec.to_builtins(self.settings), ModelCreated)), self.name, now)
             return True
         if self.name in state.models:
             settings = state.models[self.name].settings
-        else:  # it was made a moment ago, maybe by another server
+        else:  # it was made a moment ago, in this transaction
             record = decode(made.kind, made.version, made.body)
             assert isinstance(record, ModelCreated)
             settings = settings_of(record)
@@ -261,7 +259,6 @@ class ForgetUser(Decision[Forgotten]):
 
     def write(self, tx: Transaction, state: ServerState, now: float) -> Forgotten:
         """Remove it, and say so to the other servers without the name."""
-        tx.exclusive()  # so that no state is saved by others meanwhile
         salt = secrets.token_hex(8)
         tx.append(encode(UserForgotten(salt, fingerprint(self.user, salt))), "", now)
         own = [name for name, model in state.models.items() if model.settings.scope == "user"]
@@ -277,7 +274,6 @@ class StoreImported(Decision[tuple[bool, ...]]):
 
     def write(self, tx: Transaction, state: ServerState, now: float) -> tuple[bool, ...]:  # noqa: ARG002
         """Store what is not there yet."""
-        tx.exclusive()  # two imports at a time would wait for each other in a ring
         new = tx.add_events(self.events)
         tx.append_on_events(
             [

@@ -57,7 +57,7 @@ class OwnerState:
         if self.template is not template:
             self.policy = template.policy.sharing(self.policy)
             self.template, self.cache = template, RankingCache()
-        return OwnerView(self.policy, self.position.seq, template.version, self.cache)
+        return OwnerView(self.policy, self.position, template.version, self.cache)
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,13 +22,12 @@ from rankfall.journal.entries import (
 from rankfall.journal.fold import Knowledge
 from rankfall.service.model import Model
 from rankfall.service.owners import OwnerView
-from rankfall.stores import START, Checkpoint, Entry, Position, Store
+from rankfall.stores import END, START, Checkpoint, Entry, Position, Store
 
 _log = logging.getLogger("rankfall.service")
 
 PAGE = 1000
 """Entries of the journal read at a time."""
-_END = Position(2**62, 2**62)
 _OWNER = "engine"
 """Under this owner, and no model, the checkpoint of everything but the states of owners is kept."""
 
@@ -61,7 +60,7 @@ class ServerState:
         """Entries folded since the last checkpoint."""
         self.caught_up_at = 0.0
         """When the journal was last read, by the monotonic clock."""
-        saved = store.checkpoints("", [_OWNER], START, _END)[0]
+        saved = store.checkpoints("", [_OWNER], START, END)[0]
         known = None if saved is None else Knowledge.unpack(saved.state, saved.position)
         self._knowledge = known or Knowledge()
         self.models: dict[str, Model] = {}
@@ -110,14 +109,12 @@ class ServerState:
             self._fold(entry)
             return True
         except JournalError as problem:
-            self.stopped = Stopped(
-                entry.position, f"entry {entry.position.seq} was written by a newer version: {problem}"
-            )
-            extra = {"entry": entry.position.seq, "reason": str(problem)}
+            self.stopped = Stopped(entry.position, f"entry {entry.position} was written by a newer version: {problem}")
+            extra = {"entry": entry.position, "reason": str(problem)}
             _log.error("learning has stopped; upgrade this server. It ranks with what it knows", extra=extra)
         except Exception as problem:  # a mistake of ours; folding on would learn in another order than other servers
-            self.stopped = Stopped(entry.position, f"entry {entry.position.seq} cannot be folded: {problem!r}")
-            _log.exception("learning has stopped", extra={"entry": entry.position.seq})
+            self.stopped = Stopped(entry.position, f"entry {entry.position} cannot be folded: {problem!r}")
+            _log.exception("learning has stopped", extra={"entry": entry.position})
         return False
 
     def _fold(self, entry: Entry) -> None:

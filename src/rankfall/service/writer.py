@@ -229,8 +229,11 @@ class Writer:
                 self._withdrawn.popleft()
 
     def _decide(self, jobs: Sequence[Job[Decision[Any]]]) -> None:
+        """Decide, one server at a time, knowing what the others have decided."""
         now = self._clock()
         with self._store.transaction() as tx:
+            tx.exclusive()
+            self._state.catch_up()
             outcomes = [self._decided(tx, job.command, now) for job in jobs]
         self._catch_up()
         resolve(jobs, outcomes)

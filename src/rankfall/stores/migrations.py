@@ -8,31 +8,18 @@ table, add a step at the end; the steps before it never change. All steps that a
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 from rankfall.errors import StoreError
+from rankfall.stores.renumbering import renumber
+from rankfall.stores.schema import Run, Types
 
 NOTE = "schema"
 """Where the version is noted."""
 
 
-@dataclass(frozen=True)
-class Types:
-    """What the databases call a few types of columns, and how they say whether a store is there."""
-
-    seq: str  # numbers entries in the order in which they are written
-    xid: str  # the transaction of an entry
-    blob: str
-    real: str
-    big: str
-    there: str  # a statement that gives a row if there are tables
-    more: tuple[str, ...] = ()  # statements that only one of the databases needs
-
-
-def _tables(t: Types) -> list[str]:
+def _tables(run: Run, t: Types) -> None:
     """The tables of Rankfall 0.1.0."""
-    return [
+    for statement in (
         "CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
         f"""CREATE TABLE IF NOT EXISTS events (
             id TEXT PRIMARY KEY, model TEXT NOT NULL, key TEXT NOT NULL, user_id TEXT, segment TEXT,
@@ -54,28 +41,30 @@ def _tables(t: Types) -> list[str]:
             id TEXT PRIMARY KEY, model TEXT NOT NULL, name TEXT NOT NULL, xid {t.big} NOT NULL, seq {t.big} NOT NULL,
             at {t.real} NOT NULL)""",
         *t.more,
-    ]
+    ):
+        run(statement)
 
 
-def _versions_and_owners(_types: Types) -> list[str]:
+def _versions_and_owners(run: Run, _types: Types) -> None:
     """Entries have a version, and columns the names of the glossary.
 
     A server of 0.1.0 that still runs fails from here on, instead of reading entries it does not understand.
     """
-    return [
+    for statement in (
         "ALTER TABLE journal ADD COLUMN version INTEGER NOT NULL DEFAULT 1",
         "ALTER TABLE journal RENAME COLUMN key TO owner",
         "ALTER TABLE events RENAME COLUMN key TO owner",
         "ALTER TABLE checkpoints RENAME COLUMN key TO owner",
         "ALTER TABLE events RENAME COLUMN answer TO response",
-    ]
+    ):
+        run(statement)
 
 
-STEPS: tuple[Callable[[Types], list[str]], ...] = (_tables, _versions_and_owners)
+STEPS: tuple[Callable[[Run, Types], None], ...] = (_tables, _versions_and_owners, renumber)
 """What each version adds to the one before; the first makes version 1."""
 
 
-def migrate(run: Callable[[str], list[tuple[Any, ...]]], types: Types) -> int:
+def migrate(run: Run, types: Types) -> int:
     """Bring the tables up to date inside the transaction of ``run``; the version that was noted, 0 for none.
 
     Raises StoreError if they are newer than this program.
@@ -88,8 +77,7 @@ def migrate(run: Callable[[str], list[tuple[Any, ...]]], types: Types) -> int:
             f"{len(STEPS)}. Upgrade this program"
         )
     for step in STEPS[version:]:
-        for statement in step(types):
-            run(statement)
+        step(run, types)
     if version < len(STEPS):
         run(
             f"INSERT INTO notes (name, value) VALUES ('{NOTE}', '{len(STEPS)}') "

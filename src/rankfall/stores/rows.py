@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from operator import attrgetter
 
-from rankfall.journal.records import Entry, Event, Position
+from rankfall.journal.records import Entry, Event
 from rankfall.stores.dialect import Row
 
 EVENT = (
@@ -14,7 +14,7 @@ EVENT = (
 )
 EVENT_WIDTH = len(EVENT.split(","))
 ENTRY = (
-    "j.xid, j.seq, j.kind, j.version, j.model, j.owner, j.at, j.event_id, j.body, j.blob, "
+    "j.seq, j.kind, j.version, j.model, j.owner, j.at, j.event_id, j.body, j.blob, "
     "e.arm, e.learn, e.covered, e.features"
 )
 FROM_JOURNAL = "FROM journal j LEFT JOIN events e ON e.id = j.event_id"
@@ -42,9 +42,9 @@ def event_of_row(row: Row) -> Event:
 
 def entry_of_row(row: Row) -> Entry:
     """The entry with these values, in the order of ``ENTRY``."""
-    xid, seq, kind, version, model, owner, at, event_id, body, blob, arm, learn, covered, features = row
+    seq, kind, version, model, owner, at, event_id, body, blob, arm, learn, covered, features = row
     return Entry(
-        position=Position(xid, seq),
+        position=seq,
         kind=kind,
         version=version,
         model=model,

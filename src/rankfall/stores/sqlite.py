@@ -9,7 +9,7 @@ from typing import Any
 
 from rankfall.errors import StoreError
 from rankfall.stores.dialect import Dialect, Row
-from rankfall.stores.migrations import Types
+from rankfall.stores.schema import Types
 
 _SETTINGS = (
     "PRAGMA busy_timeout = 5000",
@@ -60,12 +60,5 @@ def sqlite_at(path: Path) -> Dialect:
             big="INTEGER",
             there="SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'notes'",
         ),
-        begin="BEGIN IMMEDIATE",  # transactions commit one after the other, so entries are numbered as they commit
-        appending="",
-        forgetting="",
-        exclusive="",
-        after="j.xid >= ? AND j.seq > ?",
-        final="TRUE",
-        order="j.seq",
-        clock="SELECT 1",
+        begin="BEGIN IMMEDIATE",  # one transaction at a time: no further locks are needed
     )

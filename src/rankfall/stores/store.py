@@ -36,14 +36,10 @@ class Store:
         if not make:
             self._need_tables()
         with self.transaction() as tx:
+            for statement in dialect.patient:
+                tx.run(statement)
             tx.exclusive()
             version = migrate(tx.run, dialect.types)
-            if not tx.run(dialect.clock)[0][0]:
-                raise StoreError(
-                    "the journal has entries of transactions this database has not made: it was restored from a dump "
-                    "into another cluster, where their order cannot be continued. Copy the cluster itself, or advance "
-                    "its transaction counter (pg_resetwal -x) beyond the largest xid in the table journal"
-                )
         if version < len(STEPS):
             _log.info("the tables are up to date now", extra={"was": version, "schema": len(STEPS)})
 
@@ -120,12 +116,8 @@ class Store:
             self._writer = self._reader = None
 
     def tail(self, after: Position, limit: int) -> list[Entry]:
-        """The next final entries of the journal, in order."""
-        d = self.dialect
-        rows = self.read(
-            f"SELECT {ENTRY} {FROM_JOURNAL} WHERE {d.after} AND {d.final} ORDER BY {d.order} LIMIT ?",
-            (*after, limit),
-        )
+        """The next entries of the journal, in order."""
+        rows = self.read(f"SELECT {ENTRY} {FROM_JOURNAL} WHERE j.seq > ? ORDER BY j.seq LIMIT ?", (after, limit))
         return [entry_of_row(row) for row in rows]
 
     def feedback(
@@ -133,9 +125,9 @@ class Store:
     ) -> list[list[Entry]]:
         """For each owner the entries on events after its position, up to and with ``upto``; at most so many of each."""
         found = self.read_many(
-            f"SELECT {ENTRY} {FROM_JOURNAL} WHERE j.model = ? AND j.owner = ? AND (j.xid, j.seq) > (?, ?) "
-            "AND (j.xid, j.seq) <= (?, ?) AND j.event_id IS NOT NULL ORDER BY j.xid, j.seq LIMIT ?",
-            [(model, owner, *position, *upto, limit) for owner, position in zip(owners, after, strict=True)],
+            f"SELECT {ENTRY} {FROM_JOURNAL} WHERE j.model = ? AND j.owner = ? AND j.seq > ? AND j.seq <= ? "
+            "AND j.event_id IS NOT NULL ORDER BY j.seq LIMIT ?",
+            [(model, owner, position, upto, limit) for owner, position in zip(owners, after, strict=True)],
         )
         return [[entry_of_row(row) for row in rows] for rows in found]
 
@@ -144,11 +136,11 @@ class Store:
     ) -> list[Checkpoint | None]:
         """For each owner the newest state kept after ``after``, up to and with ``upto``."""
         found = self.read_many(
-            "SELECT model, owner, xid, seq, state FROM checkpoints WHERE model = ? AND owner = ? "
-            "AND (xid, seq) >= (?, ?) AND (xid, seq) <= (?, ?) ORDER BY xid DESC, seq DESC LIMIT 1",
-            [(model, owner, *after, *upto) for owner in owners],
+            "SELECT model, owner, seq, state FROM checkpoints WHERE model = ? AND owner = ? "
+            "AND seq >= ? AND seq <= ? ORDER BY seq DESC LIMIT 1",
+            [(model, owner, after, upto) for owner in owners],
         )
-        return [Checkpoint(r[0][0], r[0][1], Position(r[0][2], r[0][3]), bytes(r[0][4])) if r else None for r in found]
+        return [Checkpoint(r[0][0], r[0][1], r[0][2], bytes(r[0][3])) if r else None for r in found]
 
     def event(self, event_id: str) -> Event | None:
         """One list, with its features."""
@@ -162,10 +154,8 @@ class Store:
 
     def snapshots(self, model: str) -> list[Snapshot]:
         """The snapshots of a model, oldest first."""
-        rows = self.read(
-            "SELECT id, model, name, xid, seq, at FROM snapshots WHERE model = ? ORDER BY xid, seq, at", (model,)
-        )
-        return [Snapshot(r[0], r[1], r[2], Position(r[3], r[4]), r[5]) for r in rows]
+        rows = self.read("SELECT id, model, name, seq, at FROM snapshots WHERE model = ? ORDER BY seq, at", (model,))
+        return [Snapshot(*row) for row in rows]
 
     def note(self, name: str) -> str | None:
         """The value remembered under a name."""
@@ -194,15 +184,15 @@ class Store:
         )
 
     def waiting_since(self, after: Position) -> float | None:
-        """When the oldest entry that is not folded yet was written, final or not; None if there is none."""
-        rows = self.read(f"SELECT min(j.at) FROM journal j WHERE {self.dialect.after}", after)
+        """When the oldest entry after a position was written; None if there is none."""
+        rows = self.read("SELECT min(at) FROM journal WHERE seq > ?", (after,))
         return rows[0][0]  # type: ignore[no-any-return]
 
     def events_with_feedback(self, after: str = "", limit: int = 10_000) -> list[tuple[Event, Entry | None]]:
         """Lists in the order of their ids, each with the entry on it; page on by the last id."""
         columns = ", ".join(f"e.{name.strip()}" for name in EVENT.split(","))
         rows = self.read(
-            f"SELECT {columns}, j.xid, j.seq, j.kind, j.version, j.model, j.owner, j.at, j.event_id, j.body, "
+            f"SELECT {columns}, j.seq, j.kind, j.version, j.model, j.owner, j.at, j.event_id, j.body, "
             "j.blob, NULL, NULL, NULL, NULL "
             "FROM events e LEFT JOIN journal j ON j.event_id = e.id WHERE e.id > ? ORDER BY e.id LIMIT ?",
             (after, limit),
@@ -213,16 +203,13 @@ class Store:
         ]
 
     def decisions(self, after: Position = START, limit: int = 1000) -> list[Entry]:
-        """The next entries that are not on events, in order, final or not."""
+        """The next entries that are not on events, in order."""
         rows = self.read(
-            f"SELECT {ENTRY} {FROM_JOURNAL} WHERE j.event_id IS NULL AND (j.xid, j.seq) > (?, ?) "
-            "ORDER BY j.xid, j.seq LIMIT ?",
-            (*after, limit),
+            f"SELECT {ENTRY} {FROM_JOURNAL} WHERE j.event_id IS NULL AND j.seq > ? ORDER BY j.seq LIMIT ?",
+            (after, limit),
         )
         return [entry_of_row(row) for row in rows]
 
     def end(self) -> Position:
-        """The last final entry of the journal: what is there up to it stays as it is."""
-        backwards = ", ".join(f"{column} DESC" for column in self.dialect.order.split(", "))
-        rows = self.read(f"SELECT j.xid, j.seq FROM journal j WHERE {self.dialect.final} ORDER BY {backwards} LIMIT 1")
-        return Position(*rows[0]) if rows else START
+        """The last entry of the journal: what is there up to it stays as it is."""
+        return int(self.read(f"SELECT coalesce(max(seq), {START}) FROM journal")[0][0])

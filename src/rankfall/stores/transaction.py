@@ -11,6 +11,9 @@ from rankfall.journal.records import Checkpoint, Entry, Event, Position, Snapsho
 from rankfall.stores.dialect import Connection, Dialect
 from rankfall.stores.rows import ENTRY, EVENT, EVENT_WIDTH, FROM_JOURNAL, entry_of_row, event_of_row, row_of_event
 
+_NEXT = "(SELECT coalesce(max(seq), 0) + 1 FROM journal)"
+"""The number of the next entry. Not one of the database's own counters: those do not move with the rows."""
+
 
 class OnEvent(NamedTuple):
     """An entry on an event: feedback, or that none came. ``token`` tells whose it is when it is tried twice."""
@@ -40,6 +43,7 @@ class Transaction:
         self._dialect = dialect
         self.run = connection.run
         self.run_many = connection.run_many
+        self._appends = False
 
     def exclusive(self) -> None:
         """Wait until no other transaction that called this is under way, and keep others out until this one ends."""
@@ -50,10 +54,12 @@ class Transaction:
     def attempt(self) -> Iterator[None]:
         """A part that can fail without taking the rest of the transaction with it."""
         self.run("SAVEPOINT attempt")
+        appended = self._appends
         try:
             yield
         except Exception:
-            self.run("ROLLBACK TO SAVEPOINT attempt")
+            self.run("ROLLBACK TO SAVEPOINT attempt")  # which also lets go of locks that were taken since
+            self._appends = appended
             self.run("RELEASE SAVEPOINT attempt")
             raise
         self.run("RELEASE SAVEPOINT attempt")
@@ -80,6 +86,12 @@ class Transaction:
         """Mark a list as shown."""
         self.run("UPDATE events SET active = 1, expires = ? WHERE id = ? AND active = 0", (expires, event_id))
 
+    def _begin_to_append(self) -> None:
+        """Wait for the turn of this transaction to append; others wait for its commit, so this comes late."""
+        if self._dialect.appending and not self._appends:
+            self.run(self._dialect.appending)
+        self._appends = True
+
     def withdraw(self, ids: Sequence[str]) -> None:
         """Say of lists that they were not shown: their callers got others."""
         self.run_many("UPDATE events SET active = 0 WHERE id = ?", [(one,) for one in ids])
@@ -91,12 +103,12 @@ class Transaction:
         transaction, or this one for them.
         """
         sql = (
-            "INSERT INTO journal (kind, version, model, owner, event_id, body, at, token) "
-            "SELECT ?, ?, ?, ?, id, ?, ?, ? FROM events WHERE id = ? "
+            "INSERT INTO journal (seq, kind, version, model, owner, event_id, body, at, token) "
+            f"SELECT {_NEXT}, ?, ?, ?, ?, id, ?, ?, ? FROM events WHERE id = ? "
             "ON CONFLICT (event_id) DO NOTHING RETURNING 1"
         )
-        if entries and self._dialect.appending:
-            self.run(self._dialect.appending)
+        if entries:
+            self._begin_to_append()
         rows = [
             (one.entry.kind, one.entry.version, one.model, one.owner, one.entry.body, one.at, one.token, one.event_id)
             for one in entries
@@ -111,14 +123,15 @@ class Transaction:
     def append(self, entry: Encoded, model: str, at: float) -> int:
         """Append an entry that is not on an event; its number."""
         sql = (
-            "INSERT INTO journal (kind, version, model, owner, body, blob, at, token) "
-            "VALUES (?, ?, ?, '', ?, ?, ?, '') RETURNING seq"
+            "INSERT INTO journal (seq, kind, version, model, owner, body, blob, at, token) "
+            f"VALUES ({_NEXT}, ?, ?, ?, '', ?, ?, ?, '') RETURNING seq"
         )
+        self._begin_to_append()
         return int(self.run(sql, (entry.kind, entry.version, model, entry.body, entry.blob, at))[0][0])
 
     def first(self, kind: str, model: str) -> Entry | None:
         """The first entry of this kind for this model."""
-        sql = f"SELECT {ENTRY} {FROM_JOURNAL} WHERE j.model = ? AND j.kind = ? ORDER BY j.xid, j.seq LIMIT 1"
+        sql = f"SELECT {ENTRY} {FROM_JOURNAL} WHERE j.model = ? AND j.kind = ? ORDER BY j.seq LIMIT 1"
         rows = self.run(sql, (model, kind))
         return entry_of_row(rows[0]) if rows else None
 
@@ -130,27 +143,24 @@ class Transaction:
         """
         kept = list(checkpoints)
         self.exclusive()
-        if self.run(
-            "SELECT 1 FROM journal WHERE model = '' AND owner = '' AND kind = 'forget' AND (xid, seq) > (?, ?) LIMIT 1",
-            seen,
-        ):
+        forgotten = "SELECT 1 FROM journal WHERE model = '' AND owner = '' AND kind = 'forget' AND seq > ? LIMIT 1"
+        if self.run(forgotten, (seen,)):
             return
         self.run_many(
-            "INSERT INTO checkpoints (model, owner, xid, seq, state) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            [(c.model, c.owner, *c.position, c.state) for c in kept],
+            "INSERT INTO checkpoints (model, owner, seq, state) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            [(c.model, c.owner, c.position, c.state) for c in kept],
         )
         self.run_many(
-            "DELETE FROM checkpoints WHERE model = ? AND owner = ? AND (xid, seq) < (?, ?) AND NOT EXISTS "
-            "(SELECT 1 FROM snapshots s WHERE s.model = checkpoints.model "
-            "AND (s.xid, s.seq) = (checkpoints.xid, checkpoints.seq))",
-            [(c.model, c.owner, *c.position) for c in kept],
+            "DELETE FROM checkpoints WHERE model = ? AND owner = ? AND seq < ? AND NOT EXISTS "
+            "(SELECT 1 FROM snapshots s WHERE s.model = checkpoints.model AND s.seq = checkpoints.seq)",
+            [(c.model, c.owner, c.position) for c in kept],
         )
 
     def add_snapshot(self, snapshot: Snapshot) -> None:
         """Name a position in the journal."""
         self.run(
-            "INSERT INTO snapshots (id, model, name, xid, seq, at) VALUES (?, ?, ?, ?, ?, ?)",
-            (snapshot.id, snapshot.model, snapshot.name, *snapshot.position, snapshot.at),
+            "INSERT INTO snapshots (id, model, name, seq, at) VALUES (?, ?, ?, ?, ?)",
+            (snapshot.id, snapshot.model, snapshot.name, snapshot.position, snapshot.at),
         )
 
     def forget(self, user: str, own: Sequence[str]) -> tuple[int, int, int]:
@@ -159,8 +169,7 @@ class Transaction:
         Returns how many states and lists were removed, and from how many lists the name was taken.
         """
         states = removed = 0
-        if self._dialect.forgetting:
-            self.run(self._dialect.forgetting)
+        self._begin_to_append()
         for model in own:
             states += len(self.run("SELECT 1 FROM journal WHERE model = ? AND owner = ? LIMIT 1", (model, user)))
             self.run("DELETE FROM checkpoints WHERE model = ? AND owner = ?", (model, user))

@@ -93,7 +93,7 @@ async def model(request: Request) -> Response:
         ModelResponse(
             name=name,
             settings=SettingsResponse(**msgspec.structs.asdict(found.settings)),
-            version=engine.state.position.seq if view is None else view.version,
+            version=engine.state.position if view is None else view.version,
             learned=None if view is None else view.policy.n_updates,
             created_at=moment(found.history.created),
             weights=[] if view is None else _weights(view),

@@ -92,4 +92,4 @@ def _administered(request: Request) -> tuple[Engine, Model]:
 
 
 def _shown(snapshot: Snapshot) -> SnapshotResponse:
-    return SnapshotResponse(snapshot.id, snapshot.name, snapshot.position.seq, moment(snapshot.at))
+    return SnapshotResponse(snapshot.id, snapshot.name, snapshot.position, moment(snapshot.at))
