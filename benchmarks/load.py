@@ -77,7 +77,7 @@ def call(
     port: int, seconds: float, connections: int, watch: dict[str, int] | None = None, **options: object
 ) -> dict[str, Any]:
     """Load the server at this port from a process of its own; ``watch`` has processes whose time is counted."""
-    options = {"port": port, "seconds": seconds, "connections": connections, "users": USERS, **options}
+    options = {"users": USERS, **options, "port": port, "seconds": seconds, "connections": connections}
     arguments = [text for name, value in options.items() for text in (f"--{name.replace('_', '-')}", str(value))]
     arguments += [text for name, pid in (watch or {}).items() for text in ("--watch", f"{name}={pid}")]
     command = [sys.executable, str(HERE / "load_caller.py"), *arguments]
@@ -108,14 +108,18 @@ def serving_nothing(answer: str, workers: int) -> Iterator[tuple[int, int]]:
         reserved.close()
 
 
+def catalog_in(folder: Path, items: int) -> Path:
+    """A file with so many items."""
+    path = folder / f"{items}.parquet"
+    return path if path.exists() else make_catalog(path, items=items, topics=20, features=10)
+
+
 @contextmanager
 def serving(
     setting: Setting, folder: Path, postgres: Cluster | None, code: str = "now", source: Path | None = None
 ) -> Iterator[Served]:
     """`rankfall serve` as the setting says, with a store of its own; ``source`` is the code to run, if not this."""
-    catalog = folder / f"{setting.items}.parquet"
-    if not catalog.exists():
-        make_catalog(catalog, items=setting.items, topics=20, features=10)
+    catalog = catalog_in(folder, setting.items)
     name = "-".join([code, *setting.words])
     where: dict[str, Any] = {"data": folder / name} if postgres is None else {"store": postgres.fresh()}
     log = folder / f"{name}.log"
@@ -125,9 +129,9 @@ def serving(
         yield served
 
 
-def give_all_users_a_model(served: Served, batch: int = 100) -> None:
+def give_all_users_a_model(served: Served, users: int = USERS, batch: int = 100) -> None:
     """One list and one feedback for every user there is."""
-    for start in range(0, USERS, batch):
+    for start in range(0, users, batch):
         wanted = [{"model": "default", "user": f"user {n}", "k": 10} for n in range(start, start + batch)]
         lists = served.client.post("/v1/rank", json={"requests": wanted}).raise_for_status().json()["results"]
         clicks = [{"event_id": shown["event_id"], "clicked": 1 + n % 10} for n, shown in enumerate(lists)]

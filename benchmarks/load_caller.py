@@ -15,6 +15,7 @@ import json
 import random
 from array import array
 from collections import deque
+from pathlib import Path
 from time import perf_counter, process_time
 
 import click
@@ -28,8 +29,10 @@ K = 10
 class Load:
     """Which requests are sent and when, and what is counted."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, users: int, rate: float | None, model: str) -> None:
-        self.loop, self.users, self.rate = loop, users, rate
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, users: int, rate: float | None, model: str, silent: float = 0.0
+    ) -> None:
+        self.loop, self.users, self.rate, self.silent = loop, users, rate, silent
         self.path = f"/v1/models/{model}/rank".encode()
         self.free: deque[Connection] = deque()
         self.waiting: deque[float] = deque()
@@ -42,6 +45,7 @@ class Load:
         self.since, self.worked = perf_counter(), process_time()
         self.pairs = self.requests = self.failed = 0
         self.rank_seconds, self.feedback_seconds = array("d"), array("d")
+        self.record = array("d")  # for each request: whether it was a feedback, when it was sent, when it was served
         self.failure = ""
 
     def fail(self, why: str) -> None:
@@ -119,11 +123,16 @@ class Connection(asyncio.Protocol):
             return
         answer, self.received = self.received, b""
         self.load.requests += 1
-        took = perf_counter() - self.since
+        now = perf_counter()
+        took = now - self.since
+        self.load.record.extend((not self.ranking, self.since, now))
         if self.ranking:
             self.load.rank_seconds.append(took)
             event_id = _value(answer, b'"event_id":', end)
             if answer[9:12] == b"200" and event_id is not None:
+                if random.random() < self.load.silent:
+                    self.load.release(self)
+                    return
                 self.feedback(event_id)
                 return
         else:
@@ -149,10 +158,12 @@ async def call(
     warm_up: float,
     model: str,
     watch: tuple[str, ...],
+    silent: float,
+    record: Path | None,
 ) -> dict[str, object]:
     """Call a server for some seconds; the rates and times measured."""
     loop = asyncio.get_running_loop()
-    load = Load(loop, users, rate, model)
+    load = Load(loop, users, rate, model, silent)
     watched = {name: int(pid) for name, _, pid in (one.partition("=") for one in watch)}
     for _ in range(connections):
         await loop.create_connection(lambda: Connection(load), "127.0.0.1", port)
@@ -167,6 +178,8 @@ async def call(
     used = {name: processor_time(pid) - before[name] for name, pid in watched.items()}
     used["callers"] = process_time() - load.worked
     load.open = False
+    if record is not None:
+        record.write_bytes(load.record.tobytes())
     return {
         "pairs": load.pairs / took,
         "requests": load.requests / took,
@@ -193,6 +206,8 @@ def _quantiles(seconds: "array[float]") -> dict[str, float]:
 @click.option("--rate", type=float, help="Pairs a second.  [default: as many as the service can take]")
 @click.option("--warm-up", type=float, default=1.0, show_default=True, help="Seconds before measuring begins.")
 @click.option("--model", default="default", show_default=True, help="Model to call.")
+@click.option("--silent", type=float, default=0.0, show_default=True, help="Share of lists without feedback.")
+@click.option("--record", type=click.Path(path_type=Path), help="Write the times of all requests there.")
 @click.option("--watch", multiple=True, help="name=pid of a process whose processor time is counted.")
 def main(**options: object) -> None:
     """Call the service and print what was measured."""

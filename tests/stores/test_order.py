@@ -7,16 +7,15 @@ from dataclasses import replace
 
 import psycopg
 import pytest
-from engines import FakeClock, Quiet, arrays, make_model, open_engine, patch, small_catalog
+from engines import FakeClock, arrays, make_model, open_engine, patch, small_catalog
 from postgres import Cluster, cluster
 from waiting import PATIENCE
 
 from rankfall.errors import StoreError
 from rankfall.journal.entries import Encoded
-from rankfall.service.commands import GiveFeedback, TakeSnapshot
+from rankfall.service.commands import TakeSnapshot
 from rankfall.service.setup import prepare
 from rankfall.stores import START, Store, open_store
-from rankfall.wire import FeedbackRequest
 
 pytestmark = pytest.mark.stress
 
@@ -112,14 +111,11 @@ def test_transactions_of_others_have_no_effect(postgres_url: str) -> None:
         engine.crash()
 
 
-def feed_patiently(engine: Quiet, event: str) -> str:
-    command = GiveFeedback((FeedbackRequest(event, 1),))
-    (result,) = engine.writer.submit_from_thread(command, PATIENCE).result(PATIENCE)
-    return result.result
-
-
-def test_a_server_that_stands_still_holds_up_the_others_for_a_while_only(postgres_url: str) -> None:
+def test_a_server_that_stands_still_holds_up_the_others_for_a_while_only(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """PostgreSQL ends its transaction, and with it its lock; what it had written was not acknowledged."""
+    monkeypatch.setattr("rankfall.service.writer.PATIENCE", PATIENCE)
     engine, frozen = open_engine(postgres_url), open_store(postgres_url)
     try:
         make_model(engine)
@@ -128,7 +124,7 @@ def test_a_server_that_stands_still_holds_up_the_others_for_a_while_only(postgre
         with pytest.raises(StoreError), frozen.transaction() as tx:  # noqa: PT012
             tx.exclusive()
             tx.append(Encoded("reset", 1, "{}", None), "default", 0.0)
-            assert feed_patiently(engine, event.id) == "accepted"
+            assert engine.feed_now((event.id, 1))[0].result == "accepted"
         assert [entry.kind for entry in engine.store.tail(end, 10)] == ["feedback"]
         append(frozen, "default")  # and goes on when it wakes
         assert engine.fold() == 1

@@ -95,15 +95,15 @@ class Transaction:
             "UPDATE events SET active = 1, expires = ?, gaps = ? WHERE id = ? AND active = 0", (expires, gaps, event_id)
         )
 
-    def withdraw(self, ids: Sequence[str]) -> None:
-        """Say of lists that they were not shown: their callers got others."""
-        self.run_many("UPDATE events SET active = 0 WHERE id = ?", [(one,) for one in ids])
-
     def _begin_to_append(self) -> None:
         """Wait for the turn of this transaction to append; others wait for its commit, so this comes late."""
         if self._dialect.appending and not self._appends:
             self.run(self._dialect.appending)
         self._appends = True
+
+    def withdraw(self, ids: Sequence[str]) -> None:
+        """Say of lists that they were not shown: their callers got others."""
+        self.run_many("UPDATE events SET active = 0 WHERE id = ?", [(one,) for one in ids])
 
     def append_on_events(self, entries: Sequence[OnEvent]) -> list[bool]:
         """Append entries on events.
