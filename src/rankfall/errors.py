@@ -121,3 +121,20 @@ class InvalidError(ServiceError):
     """A request that the service, or already the client, cannot take."""
 
     usual = ("invalid", 422)
+
+
+QUOTED = 100
+"""Characters of a value that a message quotes at most."""
+
+
+def short(value: object) -> str:
+    """A value as messages quote it: its beginning only, if it is long.
+
+    >>> short("abc"), short(7)
+    ("'abc'", '7')
+    >>> len(short("x" * 1_000_000))
+    103
+    """
+    text = repr(value[:QUOTED] if isinstance(value, str) else value)
+    long = len(text) > QUOTED or (isinstance(value, str) and len(value) > QUOTED)
+    return f"{text[:QUOTED]}..." if long else text

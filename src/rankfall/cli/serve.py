@@ -126,6 +126,7 @@ def command(
 
         from rankfall.service.http.api_keys import Keys
         from rankfall.service.http.app import Config
+        from rankfall.service.http.protocol import LimitedProtocol
         from rankfall.service.setup import prepare
     except ImportError as problem:
         raise RankfallError(
@@ -168,6 +169,7 @@ def command(
         uvicorn.run(
             "rankfall.service.http.app:from_environment",
             factory=True,
+            http=LimitedProtocol,
             host=host,
             port=port,
             workers=workers,

@@ -15,6 +15,7 @@ from rankfall.service.clock import Clock
 from rankfall.service.commands import Command, FindEvent, LoadOwner, StoreEvent
 from rankfall.service.events import digest_of, event_of
 from rankfall.service.heartbeat import Heartbeat
+from rankfall.service.list_maker import ListMaker, scores_of
 from rankfall.service.model import Model
 from rankfall.service.owners import OwnerView
 from rankfall.service.ranking import choose
@@ -63,6 +64,7 @@ class Engine:
         self._rank_patience = rank_patience
         self._on_fallback = on_fallback
         self._layouts = ThreadPoolExecutor(1, "layout")  # of its own: the common one may be full of reads that hang
+        self._lists = ListMaker()
         self.writer = Writer(store, self.state, self.clock, self.heartbeat.keep, self._between_batches, on_store_error)
 
     def _between_batches(self) -> None:
@@ -76,6 +78,7 @@ class Engine:
         """Finish what is waiting, save, and close the store."""
         self.writer.close()
         self._layouts.shutdown(wait=False)
+        self._lists.close()
         try:
             if self.state.unsaved:
                 self.upkeep.checkpoint()
@@ -91,9 +94,13 @@ class Engine:
         """A list for a request, stored; for a retry the list of the first time."""
         await self._refresh(model)
         deadline = time.monotonic() + self._rank_patience
-        view = await self._view(model, owner_of(model, request.user, request.segment), deadline)
+        owner = owner_of(model, request.user, request.segment)
+        view = await self._view(model, owner, deadline)
+        began = time.monotonic()
         try:
-            made = self.make(model, view, request)
+            scores = scores_of(request, model.settings.k, len(view.policy.catalog))
+            made = await self._lists.made(model.name, owner, scores, lambda: self.make(model, view, request))
+            deadline += time.monotonic() - began  # while a list is made, nothing waits for the store
         except RankError:
             if request.request_id is None:
                 raise

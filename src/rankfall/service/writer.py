@@ -124,10 +124,10 @@ class Writer:
         self._jobs.put(Job(command, future, time.monotonic() + min(patience, PATIENCE)))
         return future
 
-    def submit_from_thread(self, command: Command[R]) -> Future[R]:
+    def submit_from_thread(self, command: Command[R], patience: float = PATIENCE) -> Future[R]:
         """Have a command carried out; for callers in a thread, who wait as long as the store does not fail."""
         future: Future[R] = Future()
-        self._jobs.put(Job(command, future, time.monotonic() + PATIENCE))
+        self._jobs.put(Job(command, future, time.monotonic() + patience))
         return future
 
     def wake(self) -> None:

@@ -23,7 +23,7 @@ from rankfall.service.http.auth import Authentication
 from rankfall.service.http.endpoint import route_of
 from rankfall.service.http.errors import handle_http_error
 from rankfall.service.http.json_log import log_as_json
-from rankfall.service.http.limits import BodyLimits, Limits
+from rankfall.service.http.limits import Limits
 from rankfall.service.http.metrics import Metrics
 from rankfall.service.http.pages import pages
 from rankfall.service.http.request_log import log_request
@@ -81,7 +81,6 @@ def make_app(config: Config) -> Starlette:
             Middleware(Timing, observers=[metrics.count_request, log_request]),
             Middleware(SiteCheck, names=None if keys else LOOPBACK.union(config.names)),
             Middleware(Authentication, keys=keys),
-            Middleware(BodyLimits, limits=limits),
         ],
         exception_handlers={HTTPException: handle_http_error},
         lifespan=lifespan,

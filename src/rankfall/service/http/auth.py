@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from rankfall.errors import RefusedError
-from rankfall.service.http.api_keys import RIGHTS, Grant, Keys
+from rankfall.errors import RefusedError, short
+from rankfall.service.http.api_keys import Grant, Keys
 from rankfall.service.http.errors import refusal
 
 GUARDED = ("/v1", "/metrics")
@@ -32,41 +34,54 @@ class Authentication:
         await self._app(scope, receive, send)
 
 
+Need = Callable[[Request], None]
+"""Raises if the caller may not do what is asked; it looks at the address only, so that no body is read for nothing."""
+
+
 def grant_of(request: Request) -> Grant:
     """What this caller may do."""
     grant: Grant = request.scope[_GRANT]
     return grant
 
 
-def need(request: Request, right: str, model: str) -> Grant:
-    """The caller's grant, if it has this right on this model. Without it nothing is told."""
-    return allowed(grant_of(request), right, model)
+def on_model(right: str) -> Need:
+    """The right on the model that the path names."""
+
+    def check(request: Request) -> None:
+        allowed(grant_of(request), right, request.path_params["model"])
+
+    return check
 
 
-def need_to_know(request: Request, model: str) -> Grant:
-    """The caller's grant, if it may rank with this model or administer it."""
-    grant = grant_of(request)
-    return grant if grant.may("admin", model) else allowed(grant, "rank", model)
+def to_know(request: Request) -> None:
+    """The right to rank with the model that the path names, or to administer it."""
+    grant, model = grant_of(request), request.path_params["model"]
+    if not grant.may("admin", model):
+        allowed(grant, "rank", model)
 
 
-def need_anything(request: Request) -> Grant:
-    """The caller's grant, if it has any right at all."""
-    grant = grant_of(request)
-    if not any(right in grant.rights for right in RIGHTS):
-        raise RefusedError("this key has no rights")
-    return grant
+def somewhere(right: str) -> Need:
+    """The right on any model."""
+
+    def check(request: Request) -> None:
+        if right not in grant_of(request).rights:
+            raise RefusedError(f"this key does not have the right {right!r}")
+
+    return check
 
 
-def need_everywhere(request: Request, right: str = "admin") -> Grant:
-    """The caller's grant, if it has this right on all models."""
-    grant = grant_of(request)
-    if not grant.everywhere(right):
-        raise RefusedError(f"this key does not have the right {right!r} on all models")
-    return grant
+def everywhere(right: str) -> Need:
+    """The right on all models, and so on what they share."""
+
+    def check(request: Request) -> None:
+        if not grant_of(request).everywhere(right):
+            raise RefusedError(f"this key does not have the right {right!r} on all models")
+
+    return check
 
 
 def allowed(grant: Grant, right: str, model: str) -> Grant:
     """The grant, if it has this right on this model; raises if not."""
     if not grant.may(right, model):
-        raise RefusedError(f"this key does not have the right {right!r} on model {model!r}")
+        raise RefusedError(f"this key does not have the right {right!r} on model {short(model)}")
     return grant

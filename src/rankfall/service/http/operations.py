@@ -13,6 +13,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
+from rankfall.service.http.auth import Need
 from rankfall.service.http.bodies import JSON
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -24,10 +25,14 @@ class Operation:
 
     Parameters
     ----------
+    needs
+        Raises if the caller may not do this.
     takes
         Shapes of JSON that the body may have.
     media
         Content types of a body that is not JSON, each with the schema of the body.
+    bulk
+        Whether the body may be as large as a catalog.
     body_required
         Whether a request without a body is refused.
     query
@@ -45,8 +50,10 @@ class Operation:
     handler: Handler
     summary: str
     tag: str
+    needs: Need | None = None
     takes: tuple[type[Struct], ...] = ()
     media: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    bulk: bool = False
     body_required: bool = True
     query: type[Struct] | None = None
     gives: type[Struct] | None = None

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from rankfall.errors import RefusedError
+from rankfall.errors import RefusedError, short
 from rankfall.service.http.auth import GUARDED
 from rankfall.service.http.errors import refusal
 
@@ -48,7 +48,7 @@ class SiteCheck:
         headers = {name: value.decode("latin-1").lower() for name, value in scope["headers"] if name in _LOOKED_AT}
         host = headers.get(b"host", "")
         if self._names is not None and _PORT.sub("", host) not in self._names:
-            return f"this service is not called {host[:100]!r}; rankfall serve --allow-host NAME adds a name"
+            return f"this service is not called {short(host)}; rankfall serve --allow-host NAME adds a name"
         if scope["method"] in _READS and not scope["path"].startswith(GUARDED):
             return None  # pages hold no data, and other sites may have links to them
         if is_foreign(headers.get(b"sec-fetch-site"), headers.get(b"origin"), host):

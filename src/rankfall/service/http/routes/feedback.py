@@ -16,7 +16,7 @@ from rankfall.journal.fold import clicks_of
 from rankfall.service.commands import Activate, GiveFeedback
 from rankfall.service.events import moment
 from rankfall.service.http.app_state import state_of
-from rankfall.service.http.auth import grant_of
+from rankfall.service.http.auth import grant_of, somewhere
 from rankfall.service.http.bodies import JSON, body_of, json_response
 from rankfall.service.http.operations import Operations
 from rankfall.service.http.parameters import path_name
@@ -40,6 +40,7 @@ _ONE_ACCEPTED = msgspec.json.encode(FeedbackResponse(accepted=1))
     "POST",
     "/v1/feedback",
     "Say what was clicked",
+    needs=somewhere("feedback"),
     takes=(FeedbackRequest, FeedbackBatchRequest),
     gives=FeedbackResponse,
 )
@@ -73,7 +74,13 @@ def _feedback_in(body: bytes) -> Sequence[FeedbackRequest]:
     return [decode(FeedbackRequest, body)]
 
 
-@operations.add("POST", "/v1/events/{event_id}/activate", "A deferred list is shown now", gives=ActivateResponse)
+@operations.add(
+    "POST",
+    "/v1/events/{event_id}/activate",
+    "A deferred list is shown now",
+    needs=somewhere("feedback"),
+    gives=ActivateResponse,
+)
 async def activate(request: Request) -> Response:
     """From now on silence means something: when the wait for feedback runs out, it is learned as no click."""
     engine, grant = state_of(request).engine, grant_of(request)

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from rankfall.errors import StoreError
 from rankfall.service.engine import Engine
 from rankfall.service.http.app_state import state_of
-from rankfall.service.http.auth import need_everywhere
+from rankfall.service.http.auth import everywhere
 from rankfall.service.http.bodies import json_response
 from rankfall.service.http.operations import Operations
 from rankfall.wire import HealthResponse
@@ -51,9 +51,8 @@ async def _reason(engine: Engine) -> str | None:
     return None
 
 
-@operations.add("GET", "/metrics", "Numbers for Prometheus", gives_media="text/plain")
+@operations.add("GET", "/metrics", "Numbers for Prometheus", needs=everywhere("admin"), gives_media="text/plain")
 async def metrics(request: Request) -> Response:
     """Give all metrics in Prometheus' text format."""
-    need_everywhere(request)
     state = state_of(request)
     return Response(await asyncio.to_thread(state.metrics.text, state.engine), media_type=_PROMETHEUS)
