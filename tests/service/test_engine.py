@@ -451,9 +451,10 @@ def test_a_batch_that_is_tried_again_decides_nothing_twice(engine: Quiet, monkey
 
 @pytest.mark.stress
 def test_answers_and_forgetting_do_not_wait_for_each_other(
-    postgres: Cluster, postgres_url: str, clock: FakeClock
+    postgres: Cluster, postgres_url: str, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One server has feedback and a decision in one batch; another forgets the user meanwhile."""
+    monkeypatch.setattr("rankfall.stores.postgres.TIMEOUTS", {})  # a slow test may hold its transactions as it likes
     problems: list[str] = []
     first = open_engine(postgres_url, clock, on_store_error=lambda: problems.append("first"))
     second = open_engine(postgres_url, clock, on_store_error=lambda: problems.append("second"))
