@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import logging
 
+from rankfall.errors import StoreError
 from rankfall.service.clock import Clock
+from rankfall.service.health import Health
 from rankfall.stores import Store
 
 _log = logging.getLogger("rankfall.service")
@@ -28,8 +30,8 @@ SKEW = 1.0
 class Heartbeat:
     """The heartbeat of one server. Only the thread that writes beats."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store, self._clock = store, clock
+    def __init__(self, store: Store, clock: Clock, health: Health) -> None:
+        self._store, self._clock, self._health = store, clock, health
         self._warned = False
         self.beat()
 
@@ -40,11 +42,16 @@ class Heartbeat:
 
     def beat(self, longest: float = LONGEST_BEAT) -> None:
         """Note in the store that feedback can arrive; what is more than ``longest`` after the last beat is a gap."""
-        with self._store.transaction() as tx:
-            last = tx.heartbeat()
-            reading = self._clock.read(tx)
-            gaps = 0.0 if last is None else last.gaps + gap_in(reading.time - last.at, longest)
-            tx.beat(reading.time, gaps)
+        try:
+            with self._store.transaction() as tx:
+                last = tx.heartbeat()
+                reading = self._clock.read(tx)
+                gaps = 0.0 if last is None else last.gaps + gap_in(reading.time - last.at, longest)
+                tx.beat(reading.time, gaps)
+        except StoreError:
+            self._health.went_wrong("write", "the store cannot be written")
+            raise
+        self._health.went_well("write")
         self._at = reading.time
         self._clock.set(reading, gaps)
         if last is not None and gaps != last.gaps:
