@@ -3,7 +3,6 @@
 import random
 import signal
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import httpx
 import numpy as np
 import pytest
 from callers import Callers, K, Shown, check, learned_apart, result_of, weights
-from needs import small_disk
+from needs import fill, small_disk
 from postgres import Cluster
 from served import Served, make_catalog
 from waiting import PATIENCE, wait_past, wait_until
@@ -131,15 +130,6 @@ def test_a_server_outlives_a_full_disk(times: int, tmp_path: Path, catalog: Path
         served.kill()
         filler.unlink()
         check(served.start(), callers.shown)
-
-
-def fill(path: Path) -> None:
-    """Write a file until the disk takes no further byte."""
-    with path.open("wb", buffering=0) as file:
-        for size in (2**16, 2**12, 1):
-            with suppress(OSError):
-                while True:
-                    file.write(bytes(size))
 
 
 @times(200, 5_000)

@@ -60,7 +60,7 @@ class ServerState:
         self.unsaved = 0
         """Entries folded since the last checkpoint."""
         self.caught_up_at = 0.0
-        """When the journal was last read, by the monotonic clock."""
+        """As of when the journal is folded, by the monotonic clock."""
         self.rebuilding = False
         """Whether the store went back in time, and what it has now is not folded yet."""
         self.rebuilds = 0
@@ -97,8 +97,7 @@ class ServerState:
 
     def catch_up(self) -> int:
         """Fold what is new in the journal; how many entries that was."""
-        folded = 0
-        self.caught_up_at = time.monotonic()
+        folded, began = 0, time.monotonic()
         while self.stopped is None:
             try:
                 entries = self._store.tail(self.mark, PAGE)
@@ -111,6 +110,7 @@ class ServerState:
             if len(entries) < PAGE:
                 break
         self.unsaved += folded
+        self.caught_up_at = began
         return folded
 
     def _rebuild(self, problem: LostEntryError) -> int:
@@ -121,7 +121,7 @@ class ServerState:
         fresh = ServerState(self._store, self._room, self._on_rebuild)
         fresh.catch_up()
         self._knowledge, self.mark, self.models = fresh._knowledge, fresh.mark, fresh.models
-        self.stopped, self.unsaved = fresh.stopped, fresh.unsaved
+        self.stopped, self.unsaved, self.caught_up_at = fresh.stopped, fresh.unsaved, fresh.caught_up_at
         self.rebuilds += 1 + fresh.rebuilds
         self.rebuilding = False
         _log.warning("the state is that of the store again", extra={"entry": self.position})

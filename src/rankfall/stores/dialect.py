@@ -35,6 +35,7 @@ class Dialect:
     connect: Callable[[], Connection]
     types: Types
     begin: str
+    touch: str  # writes something that means nothing, and waits for nobody
     patient: tuple[str, ...] = ()  # for one transaction: wait for others, and work, as long as it takes
     storing: str = ""  # no user is forgotten until this transaction ends
     forgetting: str = ""  # waits for those who store lists, and makes them wait until this transaction ends

@@ -238,6 +238,10 @@ class Transaction:
         )
         return bool(entries)
 
+    def touch(self) -> None:
+        """Write something that means nothing."""
+        self.run(self._dialect.touch)
+
     def note(self, name: str, value: str) -> None:
         """Remember a value under a name."""
         self.run(
