@@ -38,6 +38,7 @@ class Upkeep:
         """Whether feedback can arrive here; if not, no wait goes on."""
         self._expired_at = self._saved_at = time.monotonic()
         self._expired_up_to = float(store.note(_NOTE) or 0.0)
+        self._rebuilds = state.rebuilds
 
     def run(self) -> None:
         """Do what is due."""
@@ -58,6 +59,8 @@ class Upkeep:
     def expire(self) -> int:
         """Where feedback on a list known to be shown did not come in time, store that; how many lists that was."""
         found = 0
+        if self._rebuilds != self._state.rebuilds:  # the store went back in time: so does this
+            self._expired_up_to, self._rebuilds = float(self._store.note(_NOTE) or 0.0), self._state.rebuilds
         while True:
             now = self._clock.moment()
             since = min(self._expired_up_to, now.counted) - OVERLAP  # after a gap the time that counts goes back a bit
@@ -78,7 +81,6 @@ class Upkeep:
         """Save the whole state as it is at this position in the journal."""
         checkpoints = self._state.checkpoints()
         with self._store.transaction() as tx:
-            tx.save(checkpoints, self._state.position)
-            if self._state.stopped is None:
+            if tx.save(checkpoints, self._state.mark) and self._state.stopped is None:
                 tx.note(_NOTE, repr(self._expired_up_to))
         self._state.unsaved, self._saved_at = 0, time.monotonic()

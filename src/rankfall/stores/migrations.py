@@ -60,6 +60,20 @@ def _versions_and_owners(run: Run, _types: Types) -> None:
         run(statement)
 
 
+def _marked_checkpoints(run: Run, t: Types) -> None:
+    """Checkpoints say which entry they are of: not only its number, which a store that went back gives again."""
+    run("ALTER TABLE checkpoints RENAME TO old_checkpoints")
+    run(
+        f"CREATE TABLE checkpoints (model TEXT NOT NULL, owner TEXT NOT NULL, seq {t.big} NOT NULL, "
+        f"token TEXT NOT NULL, at {t.real} NOT NULL, state {t.blob} NOT NULL, PRIMARY KEY (model, owner, seq))"
+    )
+    run(
+        "INSERT INTO checkpoints (model, owner, seq, token, at, state) "
+        "SELECT c.model, c.owner, c.seq, j.token, j.at, c.state FROM old_checkpoints c JOIN journal j ON j.seq = c.seq"
+    )
+    run("DROP TABLE old_checkpoints")
+
+
 def _heartbeat(run: Run, t: Types) -> None:
     """The heartbeat of the servers, and for each list how much of the time before it was in gaps."""
     for statement in (
@@ -72,7 +86,13 @@ def _heartbeat(run: Run, t: Types) -> None:
         run(statement)
 
 
-STEPS: tuple[Callable[[Run, Types], None], ...] = (_tables, _versions_and_owners, renumber, _heartbeat)
+STEPS: tuple[Callable[[Run, Types], None], ...] = (
+    _tables,
+    _versions_and_owners,
+    renumber,
+    _marked_checkpoints,
+    _heartbeat,
+)
 """What each version adds to the one before; the first makes version 1."""
 
 
