@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, TypeAlias
 
 Arm: TypeAlias = Literal["policy", "baseline", "control", "fallback"]
 """Whose list was shown: the policy's, or the caller's: by the mode of the model (``baseline``), because the user is in
@@ -18,6 +18,21 @@ START: Position = 0
 """Before the first entry."""
 END: Position = 2**62
 """After the last entry there can be."""
+
+
+class Mark(NamedTuple):
+    """An entry, told from every other one that ever had its number.
+
+    A store that went back in time (a failover that lost transactions, a backup put back) gives numbers a second time.
+    """
+
+    position: Position
+    token: str
+    at: float
+
+
+BEGINNING = Mark(START, "", 0.0)
+"""Before the first entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +97,26 @@ class Entry:
     learn: bool = False
     covered: int = 0
     features: bytes | None = None
+    token: str = ""
+
+    @property
+    def mark(self) -> Mark:
+        """Which entry this is."""
+        return Mark(self.position, self.token, self.at)
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A state as it was after the entry at ``position``. It shortens a restart, and is never the truth itself."""
+    """A state as it was after the entry at ``position``. It shortens a restart, and is never the truth itself.
+
+    ``mark`` is that entry, where it was read from a store.
+    """
 
     model: str
     owner: str
     position: Position
     state: bytes
+    mark: Mark = field(default=BEGINNING, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

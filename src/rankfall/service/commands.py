@@ -84,6 +84,8 @@ class Decision(Command[R]):
 
     __slots__ = ()
     while_stopped: ClassVar[bool] = False
+    forgets: ClassVar[bool] = False
+    """Whether lists must not be stored meanwhile."""
 
     def write(self, tx: Transaction, state: ServerState, now: float) -> R:
         """Write it; raises what speaks against it."""
@@ -227,7 +229,7 @@ class TakeSnapshot(Decision[Snapshot]):
         snapshot_id = f"s-{secrets.token_hex(6)}"
         snapshot = Snapshot(snapshot_id, self.model, self.name, position or state.position, now)
         tx.add_snapshot(snapshot)
-        tx.save(model.unsaved(), state.position)
+        tx.save(model.unsaved(), state.mark)
         return snapshot
 
 
@@ -255,14 +257,16 @@ class Forgotten(NamedTuple):
 class ForgetUser(Decision[Forgotten]):
     """Remove what is held on a user."""
 
+    forgets: ClassVar[bool] = True
     user: str
 
     def write(self, tx: Transaction, state: ServerState, now: float) -> Forgotten:
         """Remove it, and say so to the other servers without the name."""
         salt = secrets.token_hex(8)
-        tx.append(encode(UserForgotten(salt, fingerprint(self.user, salt))), "", now)
         own = [name for name, model in state.models.items() if model.settings.scope == "user"]
-        return Forgotten(*tx.forget(self.user, own))
+        gone = tx.forget(self.user, own)
+        tx.append(encode(UserForgotten(salt, fingerprint(self.user, salt), gone.lists)), "", now)
+        return Forgotten(gone.states, sum(gone.lists.values()), gone.anonymised)
 
 
 @dataclass(frozen=True, slots=True)

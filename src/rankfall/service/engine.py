@@ -53,6 +53,7 @@ class Engine:
     rank_patience : seconds a request for a list waits for the store in all.
     on_fallback : called with (model, reason) when a baseline is shown because a policy failed.
     on_store_error : called when the store could not be read or written.
+    on_rebuild : called when the store went back in time, before the state is built again.
     """
 
     def __init__(
@@ -64,10 +65,13 @@ class Engine:
         rank_patience: float = RANK_PATIENCE,
         on_fallback: Callable[[str, str], None] = lambda _model, _reason: None,
         on_store_error: Callable[[], None] = lambda: None,
+        on_rebuild: Callable[[], None] = lambda: None,
     ) -> None:
         self.store = store
         self.clock = clock or Clock()
-        self.state = ServerState(store, room)
+        self.state = ServerState(store, room, on_rebuild)
+        with store.transaction() as tx:
+            tx.drop_lost_checkpoints(self.state.position)
         self.state.catch_up()
         self.health = Health()
         self.upkeep = Upkeep(store, self.state, self.clock, self.health)

@@ -40,6 +40,7 @@ class Upkeep:
         self._touched_at = time.monotonic()
         self._expired_at = self._saved_at = time.monotonic()
         self._expired_up_to = float(store.note(_NOTE) or 0.0)
+        self._rebuilds = state.rebuilds
 
     def run(self) -> None:
         """Do what is due."""
@@ -73,6 +74,8 @@ class Upkeep:
     def expire(self) -> int:
         """Where feedback on a list known to be shown did not come in time, store that; how many lists that was."""
         found = 0
+        if self._rebuilds != self._state.rebuilds:  # the store went back in time: so does this
+            self._expired_up_to, self._rebuilds = float(self._store.note(_NOTE) or 0.0), self._state.rebuilds
         while True:
             now = self._clock()
             since = min(self._expired_up_to, now) - OVERLAP  # the clock may have been set back since the last time
@@ -93,7 +96,6 @@ class Upkeep:
         """Save the whole state as it is at this position in the journal."""
         checkpoints = self._state.checkpoints()
         with self._store.transaction() as tx:
-            tx.save(checkpoints, self._state.position)
-            if self._state.stopped is None:
+            if tx.save(checkpoints, self._state.mark) and self._state.stopped is None:
                 tx.note(_NOTE, repr(self._expired_up_to))
         self._state.unsaved, self._saved_at = 0, time.monotonic()

@@ -241,6 +241,8 @@ class Writer:
         now = self._clock()
         with self._store.transaction() as tx:
             tx.exclusive()
+            if any(job.command.forgets for job in jobs):
+                tx.forgetting()
             self._state.catch_up()
             outcomes = [self._decided(tx, job.command, now) for job in jobs]
         self._health.went_well("write")

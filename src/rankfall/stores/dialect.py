@@ -37,5 +37,7 @@ class Dialect:
     begin: str
     touch: str  # writes something that means nothing, and waits for nobody
     patient: tuple[str, ...] = ()  # for one transaction: wait for others, and work, as long as it takes
+    storing: str = ""  # no user is forgotten until this transaction ends
+    forgetting: str = ""  # waits for those who store lists, and makes them wait until this transaction ends
     exclusive: str = ""  # waits for other transactions that ask for it, and makes them wait until this one ends
     appending: str = ""  # the same for transactions that append to the journal: so numbers are in the order of commits

@@ -97,6 +97,7 @@ def _start(config: Config, metrics: Metrics) -> Engine:
         room=config.room,
         on_fallback=metrics.count_fallback,
         on_store_error=metrics.count_store_error,
+        on_rebuild=metrics.count_rebuild,
     )
     for model in engine.state.models.values():
         model.warm_up()

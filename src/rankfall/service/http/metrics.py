@@ -35,6 +35,7 @@ class Metrics:
         self._clicked = counter("clicked", "Lists with a click", "model", "arm")
         self._fallbacks = counter("fallbacks", "Lists that fell back to the baseline", "model", "reason")
         self._store_errors = Counter("rankfall_store_errors", "Reads and writes that failed", registry=registry)
+        self._rebuilds = Counter("rankfall_rebuilds", "Times the store went back", registry=registry)
         self._seconds = cache(
             Histogram(
                 "rankfall_request_seconds", "Time to respond", ("route",), buckets=_SECONDS, registry=registry
@@ -74,6 +75,10 @@ class Metrics:
     def count_store_error(self) -> None:
         """Count a read or a write of the store that failed."""
         self._store_errors.inc()
+
+    def count_rebuild(self) -> None:
+        """Count that the store went back in time, so that the state is built again."""
+        self._rebuilds.inc()
 
     def text(self, engine: Engine) -> bytes:
         """Everything, as Prometheus reads it."""
