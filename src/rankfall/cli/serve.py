@@ -94,6 +94,13 @@ from rankfall.policies.linear.settings import Feedback
     type=click.IntRange(100),
     help="Number of states of users or segments kept in memory.",
 )
+@click.option(
+    "--max-lag",
+    default=30.0,
+    show_default=True,
+    type=click.FloatRange(1),
+    help="Seconds that writing or learning may be behind before /health/ready says no.",
+)
 @click.option("--log-requests", is_flag=True, help="Log every request, not only slow and failed ones.")
 def command(
     catalog: Path | None,
@@ -114,6 +121,7 @@ def command(
     topics: str | None,
     features: str | None,
     in_memory: int,
+    max_lag: float,
     log_requests: bool,
 ) -> None:
     """Serve rankings and learn from feedback.
@@ -153,6 +161,7 @@ def command(
         room=in_memory,
         log_requests=log_requests,
         names=(shown_host, *allowed_hosts),
+        most_lag=max_lag,
     ).publish()
     counts = None
     if workers > 1:

@@ -13,6 +13,7 @@ from typing import TypeVar
 from rankfall.errors import NotFoundError, RankError, StoreError
 from rankfall.service.commands import Command, FindEvent, LoadOwner, StoreEvent
 from rankfall.service.events import digest_of, event_of
+from rankfall.service.health import Health
 from rankfall.service.list_maker import ListMaker, scores_of
 from rankfall.service.model import Model
 from rankfall.service.owners import OwnerView
@@ -68,12 +69,13 @@ class Engine:
         self.clock = clock or Clock()
         self.state = ServerState(store, room)
         self.state.catch_up()
-        self.upkeep = Upkeep(store, self.state, self.clock)
+        self.health = Health()
+        self.upkeep = Upkeep(store, self.state, self.clock, self.health)
         self._rank_patience = rank_patience
         self._on_fallback = on_fallback
         self._layouts = ThreadPoolExecutor(1, "layout")  # of its own: the common one may be full of reads that hang
         self._lists = ListMaker()
-        self.writer = Writer(store, self.state, self.clock, self._between_batches, on_store_error)
+        self.writer = Writer(store, self.state, self.clock, self.health, self._between_batches, on_store_error)
 
     def _between_batches(self) -> None:
         self.upkeep.run()

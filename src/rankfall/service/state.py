@@ -59,7 +59,7 @@ class ServerState:
         self.unsaved = 0
         """Entries folded since the last checkpoint."""
         self.caught_up_at = 0.0
-        """When the journal was last read, by the monotonic clock."""
+        """As of when the journal is folded, by the monotonic clock."""
         saved = store.checkpoints("", [_OWNER], START, END)[0]
         known = None if saved is None else Knowledge.unpack(saved.state, saved.position)
         self._knowledge = known or Knowledge()
@@ -90,8 +90,7 @@ class ServerState:
 
     def catch_up(self) -> int:
         """Fold what is new in the journal; how many entries that was."""
-        folded = 0
-        self.caught_up_at = time.monotonic()
+        folded, began = 0, time.monotonic()
         while self.stopped is None:
             entries = self._store.tail(self.position, PAGE)
             for entry in entries:
@@ -101,6 +100,7 @@ class ServerState:
             if len(entries) < PAGE:
                 break
         self.unsaved += folded
+        self.caught_up_at = began
         return folded
 
     def _folded(self, entry: Entry) -> bool:

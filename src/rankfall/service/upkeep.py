@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from rankfall.errors import StoreError
 from rankfall.journal.entries import FeedbackExpired, encode
+from rankfall.service.health import Health
 from rankfall.service.state import ServerState
 from rankfall.service.writer import POLL
 from rankfall.stores import OnEvent, Store
@@ -20,6 +22,8 @@ EXPIRE_EVERY = 1.0
 """Seconds between looks for lists whose wait for feedback ran out."""
 OVERLAP = 10.0
 """Seconds by which such a look reaches back behind the last one, for lists that were being written at the time."""
+TOUCH_EVERY, RETRY = 5.0, 1.0
+"""Seconds after the last write at which the store is tried; and after one that failed."""
 _NOTE = "swept"
 """Where it is noted up to which moment lists were looked at."""
 
@@ -31,8 +35,9 @@ class Upkeep:
     upgrade all of it is caught up on.
     """
 
-    def __init__(self, store: Store, state: ServerState, clock: Callable[[], float]) -> None:
-        self._store, self._state, self._clock = store, state, clock
+    def __init__(self, store: Store, state: ServerState, clock: Callable[[], float], health: Health) -> None:
+        self._store, self._state, self._clock, self._health = store, state, clock, health
+        self._touched_at = time.monotonic()
         self._expired_at = self._saved_at = time.monotonic()
         self._expired_up_to = float(store.note(_NOTE) or 0.0)
 
@@ -49,6 +54,21 @@ class Upkeep:
         unsaved = self._state.unsaved
         if unsaved >= CHECKPOINT_AFTER or (unsaved and now - self._saved_at >= CHECKPOINT_EVERY):
             self.checkpoint()
+        if now - max(self._health.wrote_at, self._touched_at) >= (
+            RETRY if self._health.failing("write") else TOUCH_EVERY
+        ):
+            self._touched_at = now
+            self.touch()
+
+    def touch(self) -> None:
+        """Write something that means nothing, to find out whether the store can be written."""
+        try:
+            with self._store.transaction() as tx:
+                tx.touch()
+        except StoreError:
+            self._health.went_wrong("write", "the store cannot be written")
+            raise
+        self._health.went_well("write")
 
     def expire(self) -> int:
         """Where feedback on a list known to be shown did not come in time, store that; how many lists that was."""

@@ -26,6 +26,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from rankfall.errors import ConflictError, RankfallError, StoreError, UnavailableError
 from rankfall.service.commands import Command, Decision, GiveFeedback, LoadOwner, StoreEvent
 from rankfall.service.feedback import store_feedback
+from rankfall.service.health import Health
 from rankfall.service.state import ServerState
 from rankfall.stores import Event, Store, Transaction
 
@@ -87,10 +88,11 @@ class Writer:
         store: Store,
         state: ServerState,
         clock: Callable[[], float],
+        health: Health,
         between: Callable[[], None],
         on_store_error: Callable[[], None],
     ) -> None:
-        self._store, self._state, self._clock = store, state, clock
+        self._store, self._state, self._clock, self._health = store, state, clock, health
         self._between, self._on_store_error = between, on_store_error
         self._jobs: queue.SimpleQueue[Job[Any] | None] = queue.SimpleQueue()
         self._withdrawn: deque[str] = deque()
@@ -147,11 +149,14 @@ class Writer:
             try:
                 self._withdraw()
                 self._between()
+                self._health.went_well("upkeep")
             except StoreError as problem:
                 self._on_store_error()
+                self._health.went_wrong("upkeep", "the store cannot be reached")
                 _log.warning("the store cannot be reached", extra={"reason": str(problem)})
                 time.sleep(POLL)
             except Exception:
+                self._health.went_wrong("upkeep", "the upkeep of the store fails; the log says why")
                 _log.exception("an error between two batches; the writer goes on")
                 time.sleep(POLL)
 
@@ -186,12 +191,14 @@ class Writer:
                 continue
             except StoreError as problem:
                 self._on_store_error()
+                self._health.went_wrong("write", "the store cannot be written")
                 _log.warning("the store cannot be written", extra={"reason": str(problem)})
                 lost = [job for job in jobs if self._ending.is_set() or job.until < time.monotonic()]
                 resolve(lost, [Failed(problem)] * len(lost))
                 jobs = [job for job in jobs if job not in lost]
                 time.sleep(POLL)
             except Exception as problem:  # a mistake of ours: say so to each, and go on
+                self._health.went_wrong("write", "writing fails; the log says why")
                 _log.exception("a batch of commands failed; nothing of it was written")
                 resolve(jobs, [Failed(StoreError(f"the write failed: {problem}"))] * len(jobs))
                 return
@@ -211,6 +218,7 @@ class Writer:
             accepted = store_feedback(tx, [job.command for job in feedback], self._clock())
             if any(job.given_up for job in events):
                 raise _GivenUpError
+        self._health.went_well("write")
         resolve(events, stored, self._nobody_took)
         self._catch_up()
         resolve(feedback, accepted)
@@ -235,6 +243,7 @@ class Writer:
             tx.exclusive()
             self._state.catch_up()
             outcomes = [self._decided(tx, job.command, now) for job in jobs]
+        self._health.went_well("write")
         self._catch_up()
         resolve(jobs, outcomes)
 

@@ -35,6 +35,7 @@ class Dialect:
     connect: Callable[[], Connection]
     types: Types
     begin: str
+    touch: str  # writes something that means nothing, and waits for nobody
     patient: tuple[str, ...] = ()  # for one transaction: wait for others, and work, as long as it takes
     exclusive: str = ""  # waits for other transactions that ask for it, and makes them wait until this one ends
     appending: str = ""  # the same for transactions that append to the journal: so numbers are in the order of commits

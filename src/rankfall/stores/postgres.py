@@ -104,6 +104,7 @@ def postgres_at(url: str) -> Dialect:
         connect=lambda: _Connection(url),
         types=_TYPES,
         begin="BEGIN",
+        touch="SELECT pg_current_xact_id()",  # a transaction with a number is written to disk when it ends
         patient=("SET LOCAL lock_timeout = 0", "SET LOCAL statement_timeout = 0"),
         exclusive="SELECT pg_advisory_xact_lock(7226325663)",
         appending="SELECT pg_advisory_xact_lock(7226325664)",

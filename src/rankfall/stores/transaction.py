@@ -180,6 +180,10 @@ class Transaction:
         )
         return states, removed, len(named)
 
+    def touch(self) -> None:
+        """Write something that means nothing."""
+        self.run(self._dialect.touch)
+
     def note(self, name: str, value: str) -> None:
         """Remember a value under a name."""
         self.run(

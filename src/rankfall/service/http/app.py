@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from rankfall.service.engine import Engine
+from rankfall.service.health import MOST_LAG
 from rankfall.service.http.api_keys import Keys
 from rankfall.service.http.app_state import AppState
 from rankfall.service.http.auth import Authentication
@@ -49,6 +50,7 @@ class Config:
     log_requests: bool = False
     limits: dict[str, float] = field(default_factory=dict)
     names: tuple[str, ...] = ()
+    most_lag: float = MOST_LAG
 
     def publish(self) -> None:
         """Have processes started from here on find it."""
@@ -67,7 +69,7 @@ def make_app(config: Config) -> Starlette:
     """The application. A request passes the middleware from top to bottom, then its route."""
     keys = Keys.read(Path(config.keys)) if config.keys else Keys()
     limits, metrics = Limits(**config.limits), Metrics()  # type: ignore[arg-type]
-    state = AppState(limits, metrics)
+    state = AppState(limits, metrics, most_lag=config.most_lag)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:

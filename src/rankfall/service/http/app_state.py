@@ -11,6 +11,7 @@ from rankfall.catalog import Catalog
 from rankfall.errors import NotFoundError, short
 from rankfall.journal.catalogs import CatalogState
 from rankfall.service.engine import Engine
+from rankfall.service.health import MOST_LAG
 from rankfall.service.http.limits import Limits
 from rankfall.service.http.metrics import Metrics
 from rankfall.service.model import Model
@@ -18,11 +19,12 @@ from rankfall.service.model import Model
 
 @dataclass
 class AppState:
-    """Engine, limits and metrics of one process."""
+    """Engine, limits and metrics of one process, and how many seconds it may be behind and still be ready."""
 
     limits: Limits
     metrics: Metrics = field(default_factory=Metrics)
     started: Engine | None = None
+    most_lag: float = MOST_LAG
 
     @property
     def engine(self) -> Engine:
