@@ -54,6 +54,10 @@ class ConnectionLostError(StoreError):
     """A connection to a database that has ended: the server was restarted, or the network failed."""
 
 
+class LostEntryError(StoreError):
+    """An entry that was in the journal is not there any more: the store went back in time, as after a failover."""
+
+
 class JournalError(RankfallError):
     """An entry of the journal that this version cannot read: a newer one wrote it."""
 

@@ -15,7 +15,7 @@ from rankfall.errors import StoreError
 from rankfall.journal.entries import Encoded
 from rankfall.service.commands import TakeSnapshot
 from rankfall.service.setup import prepare
-from rankfall.stores import START, Store, open_store
+from rankfall.stores import BEGINNING, Store, open_store
 
 pytestmark = pytest.mark.stress
 
@@ -25,8 +25,8 @@ def append(store: Store, model: str) -> None:
         tx.append(Encoded("reset", 1, "{}", None), model, 0.0)
 
 
-def models(store: Store, after: int = START) -> list[str]:
-    return [entry.model for entry in store.tail(after, 100)]
+def models(store: Store) -> list[str]:
+    return [entry.model for entry in store.tail(BEGINNING, 100)]
 
 
 def test_who_appends_waits_for_those_who_did_before(
@@ -120,7 +120,7 @@ def test_a_server_that_stands_still_holds_up_the_others_for_a_while_only(
     try:
         make_model(engine)
         event = engine.rank_now()
-        end = engine.store.end()
+        end = engine.state.mark
         with pytest.raises(StoreError), frozen.transaction() as tx:  # noqa: PT012
             tx.exclusive()
             tx.append(Encoded("reset", 1, "{}", None), "default", 0.0)
@@ -156,8 +156,8 @@ def test_a_dump_goes_on_in_another_cluster(postgres: Cluster, postgres_url: str)
             assert moved.state.position == engine.state.position
             for model, owner in (("default", ""), ("own", "anna")):
                 assert arrays(moved, model, owner) == arrays(engine, model, owner)
-            assert [replace(e, at=0.0) for e in moved.store.tail(START, 99)] == [
-                replace(e, at=0.0) for e in engine.store.tail(START, 99)
+            assert [replace(e, at=0.0, token="") for e in moved.store.tail(BEGINNING, 99)] == [
+                replace(e, at=0.0, token="") for e in engine.store.tail(BEGINNING, 99)
             ]
         finally:
             moved.crash()

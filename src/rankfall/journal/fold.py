@@ -22,6 +22,7 @@ from rankfall.journal.entries import (
     KINDS,
     CatalogChanged,
     FeedbackExpired,
+    FeedbackForgotten,
     FeedbackGiven,
     ModelCreated,
     ModelReset,
@@ -60,6 +61,8 @@ class ModelHistory:
     created: float
     epochs: list[Epoch]
     counts: ClickCounts = field(default_factory=ClickCounts)
+    forgotten: int = 0
+    """Lists that were removed with their users."""
 
     def epoch_at(self, position: Position) -> Epoch:
         """The epoch that an entry at this position belongs to."""
@@ -78,9 +81,10 @@ class Knowledge:
         """Take in the next entry; what it says. If a newer version wrote it: JournalError, and nothing changes."""
         record = decode(entry.kind, entry.version, entry.body, entry.blob)
         if isinstance(record, FeedbackGiven | FeedbackExpired):
-            model = self.models.get(entry.model)
-            if model is not None:
-                model.counts.add(entry, clicked=bool(clicks_of(record)), expired=isinstance(record, FeedbackExpired))
+            clicked, expired = bool(clicks_of(record)), isinstance(record, FeedbackExpired)
+            self._count(entry, entry.arm, entry.covered, clicked=clicked, expired=expired)
+        elif isinstance(record, FeedbackForgotten):
+            self._count(entry, record.arm, record.covered, clicked=record.clicked, expired=record.expired)
         elif isinstance(record, CatalogChanged):
             self.catalog.apply(record, entry.position)
         elif isinstance(record, ModelCreated):
@@ -93,9 +97,19 @@ class Knowledge:
         elif isinstance(record, ModelRestored):
             self.models[entry.model].epochs.append(Epoch(entry.position, record.source))
         else:
-            _: UserForgotten = record  # only states know users
+            self._forget(record)
         self.position = entry.position
         return record
+
+    def _count(self, entry: Entry, arm: str | None, covered: int, *, clicked: bool, expired: bool) -> None:
+        if entry.model in self.models:
+            counts = self.models[entry.model].counts
+            counts.add(entry.at, arm or "fallback", covered, clicked=clicked, expired=expired)
+
+    def _forget(self, record: UserForgotten) -> None:
+        for name, lists in record.removed.items():
+            if name in self.models:
+                self.models[name].forgotten += lists
 
     def pack(self) -> bytes:
         """All of it, for a checkpoint."""
@@ -105,6 +119,7 @@ class Knowledge:
                 "created": model.created,
                 "epochs": [[epoch.position, epoch.source] for epoch in model.epochs],
                 "counts": model.counts.plain(),
+                "forgotten": model.forgotten,
             }
             for name, model in self.models.items()
         }
@@ -145,6 +160,7 @@ def _model_of(name: str, plain: Mapping[str, Any]) -> ModelHistory:
         plain["created"],
         [Epoch(at, source) for at, source in plain["epochs"]],
         ClickCounts(**plain["counts"]),
+        plain.get("forgotten", 0),
     )
 
 
@@ -158,6 +174,13 @@ def settings_of(record: StoredSettings, before: ModelSettings | None = None) -> 
     if settings.policy not in SERVED:
         raise JournalError(f"a policy that this version does not have: {settings.policy!r}")
     return settings
+
+
+def forgotten(entry: Entry) -> FeedbackForgotten:
+    """What is left of an entry on an event when its user is forgotten."""
+    record = decode(entry.kind, entry.version, entry.body)
+    clicked, expired = bool(clicks_of(record)), isinstance(record, FeedbackExpired)
+    return FeedbackForgotten(entry.arm or "fallback", clicked, expired, entry.covered)
 
 
 def clicks_of(record: Record) -> list[int]:

@@ -3,18 +3,20 @@
 from pathlib import Path
 
 from rankfall.errors import FileError, StoreError
-from rankfall.journal.records import END, START, Arm, Checkpoint, Entry, Event, Position, Snapshot
+from rankfall.journal.records import BEGINNING, END, START, Arm, Checkpoint, Entry, Event, Mark, Position, Snapshot
 from rankfall.stores.sqlite import sqlite_at
 from rankfall.stores.store import Store
 from rankfall.stores.transaction import OnEvent, StoredFeedback, Transaction
 
 __all__ = [
+    "BEGINNING",
     "END",
     "START",
     "Arm",
     "Checkpoint",
     "Entry",
     "Event",
+    "Mark",
     "OnEvent",
     "Position",
     "Snapshot",

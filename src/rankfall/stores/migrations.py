@@ -60,7 +60,39 @@ def _versions_and_owners(run: Run, _types: Types) -> None:
         run(statement)
 
 
-STEPS: tuple[Callable[[Run, Types], None], ...] = (_tables, _versions_and_owners, renumber)
+def _marked_checkpoints(run: Run, t: Types) -> None:
+    """Checkpoints say which entry they are of: not only its number, which a store that went back gives again."""
+    run("ALTER TABLE checkpoints RENAME TO old_checkpoints")
+    run(
+        f"CREATE TABLE checkpoints (model TEXT NOT NULL, owner TEXT NOT NULL, seq {t.big} NOT NULL, "
+        f"token TEXT NOT NULL, at {t.real} NOT NULL, state {t.blob} NOT NULL, PRIMARY KEY (model, owner, seq))"
+    )
+    run(
+        "INSERT INTO checkpoints (model, owner, seq, token, at, state) "
+        "SELECT c.model, c.owner, c.seq, j.token, j.at, c.state FROM old_checkpoints c JOIN journal j ON j.seq = c.seq"
+    )
+    run("DROP TABLE old_checkpoints")
+
+
+def _heartbeat(run: Run, t: Types) -> None:
+    """The heartbeat of the servers, and for each list how much of the time before it was in gaps."""
+    for statement in (
+        f"CREATE TABLE heartbeat (id SMALLINT PRIMARY KEY, at {t.real} NOT NULL, gaps {t.real} NOT NULL)",
+        f"INSERT INTO heartbeat SELECT 1, CAST(value AS {t.real}), 0 FROM notes WHERE name = 'swept'",
+        f"ALTER TABLE events ADD COLUMN gaps {t.real} NOT NULL DEFAULT 0",
+        "DROP INDEX events_expires",
+        "CREATE INDEX events_wait ON events ((expires - gaps))",
+    ):
+        run(statement)
+
+
+STEPS: tuple[Callable[[Run, Types], None], ...] = (
+    _tables,
+    _versions_and_owners,
+    renumber,
+    _marked_checkpoints,
+    _heartbeat,
+)
 """What each version adds to the one before; the first makes version 1."""
 
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from rankfall.errors import ConnectionLostError, StoreError
-from rankfall.journal.records import START, Checkpoint, Entry, Event, Position, Snapshot
+from rankfall.errors import ConnectionLostError, LostEntryError, StoreError
+from rankfall.journal.records import BEGINNING, START, Checkpoint, Entry, Event, Mark, Position, Snapshot
 from rankfall.stores.dialect import Connection, Dialect, Row
 from rankfall.stores.migrations import STEPS, migrate
 from rankfall.stores.rows import ENTRY, EVENT, EVENT_WIDTH, FROM_JOURNAL, entry_of_row, event_of_row
@@ -115,10 +115,19 @@ class Store:
                     connection.close()
             self._writer = self._reader = None
 
-    def tail(self, after: Position, limit: int) -> list[Entry]:
-        """The next entries of the journal, in order."""
-        rows = self.read(f"SELECT {ENTRY} {FROM_JOURNAL} WHERE j.seq > ? ORDER BY j.seq LIMIT ?", (after, limit))
-        return [entry_of_row(row) for row in rows]
+    def tail(self, after: Mark, limit: int) -> list[Entry]:
+        """The entries of the journal after one, in order; raises LostEntryError if that one is not there any more."""
+        columns = ENTRY.replace("j.blob", "CASE WHEN j.seq > ? THEN j.blob END")
+        rows = self.read(
+            f"SELECT {columns} {FROM_JOURNAL} WHERE j.seq >= ? ORDER BY j.seq LIMIT ?",
+            (after.position, after.position, limit + 1),
+        )
+        entries = [entry_of_row(row) for row in rows]
+        if after == BEGINNING:
+            return entries[:limit]
+        if not entries or entries[0].mark != after:
+            raise LostEntryError(f"entry {after.position} of the journal is not there any more, or is another one")
+        return entries[1:]
 
     def feedback(
         self, model: str, owners: Sequence[str], after: Sequence[Position], upto: Position, limit: int
@@ -134,13 +143,20 @@ class Store:
     def checkpoints(
         self, model: str, owners: Sequence[str], after: Position, upto: Position
     ) -> list[Checkpoint | None]:
-        """For each owner the newest state kept after ``after``, up to and with ``upto``."""
+        """For each owner the newest state kept after ``after``, up to and with ``upto``.
+
+        States of entries that are not in the journal any more are passed by.
+        """
         found = self.read_many(
-            "SELECT model, owner, seq, state FROM checkpoints WHERE model = ? AND owner = ? "
-            "AND seq >= ? AND seq <= ? ORDER BY seq DESC LIMIT 1",
+            "SELECT c.model, c.owner, c.seq, c.state, c.token, c.at FROM checkpoints c "
+            "JOIN journal j ON j.seq = c.seq AND j.token = c.token AND j.at = c.at "
+            "WHERE c.model = ? AND c.owner = ? AND c.seq >= ? AND c.seq <= ? ORDER BY c.seq DESC LIMIT 1",
             [(model, owner, after, upto) for owner in owners],
         )
-        return [Checkpoint(r[0][0], r[0][1], r[0][2], bytes(r[0][3])) if r else None for r in found]
+        return [
+            Checkpoint(r[0][0], r[0][1], r[0][2], bytes(r[0][3]), Mark(r[0][2], r[0][4], r[0][5])) if r else None
+            for r in found
+        ]
 
     def event(self, event_id: str) -> Event | None:
         """One list, with its features."""
@@ -166,21 +182,25 @@ class Store:
         """How many lists of a model were shown."""
         return int(self.read("SELECT count(*) FROM events WHERE model = ?", (model,))[0][0])
 
-    def pending(self, now: float) -> int:
-        """How many lists still wait for feedback."""
+    def pending(self, counted: float) -> int:
+        """How many lists still wait for feedback at a moment of the time that counts for waits."""
         rows = self.read(
-            "SELECT count(*) FROM events e WHERE e.expires > ? "
+            "SELECT count(*) FROM events e WHERE e.expires - e.gaps > ? "
             "AND NOT EXISTS (SELECT 1 FROM journal j WHERE j.event_id = e.id)",
-            (now,),
+            (counted,),
         )
         return int(rows[0][0])
 
-    def overdue(self, now: float, since: float, limit: int) -> list[tuple[str, str, str]]:
-        """(id, model, owner) of lists known to be shown whose wait for feedback ran out after ``since``."""
+    def overdue(self, counted: float, since: float, limit: int) -> list[tuple[str, str, str]]:
+        """(id, model, owner) of lists known to be shown whose wait for feedback ran out after ``since``.
+
+        Both moments are of the time that counts for waits.
+        """
         return self.read(
-            "SELECT e.id, e.model, e.owner FROM events e WHERE e.expires > ? AND e.expires <= ? AND e.active = 1 "
+            "SELECT e.id, e.model, e.owner FROM events e "
+            "WHERE e.expires - e.gaps > ? AND e.expires - e.gaps <= ? AND e.active = 1 "
             "AND NOT EXISTS (SELECT 1 FROM journal j WHERE j.event_id = e.id) ORDER BY e.id LIMIT ?",
-            (since, now, limit),
+            (since, counted, limit),
         )
 
     def waiting_since(self, after: Position) -> float | None:
@@ -193,7 +213,7 @@ class Store:
         columns = ", ".join(f"e.{name.strip()}" for name in EVENT.split(","))
         rows = self.read(
             f"SELECT {columns}, j.seq, j.kind, j.version, j.model, j.owner, j.at, j.event_id, j.body, "
-            "j.blob, NULL, NULL, NULL, NULL "
+            "j.blob, NULL, NULL, NULL, NULL, j.token "
             "FROM events e LEFT JOIN journal j ON j.event_id = e.id WHERE e.id > ? ORDER BY e.id LIMIT ?",
             (after, limit),
         )
@@ -205,7 +225,8 @@ class Store:
     def decisions(self, after: Position = START, limit: int = 1000) -> list[Entry]:
         """The next entries that are not on events, in order."""
         rows = self.read(
-            f"SELECT {ENTRY} {FROM_JOURNAL} WHERE j.event_id IS NULL AND j.seq > ? ORDER BY j.seq LIMIT ?",
+            f"SELECT {ENTRY} {FROM_JOURNAL} WHERE j.event_id IS NULL AND j.kind <> 'forgotten' AND j.seq > ? "
+            "ORDER BY j.seq LIMIT ?",
             (after, limit),
         )
         return [entry_of_row(row) for row in rows]

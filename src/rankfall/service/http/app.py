@@ -97,9 +97,11 @@ def _start(config: Config, metrics: Metrics) -> Engine:
         room=config.room,
         on_fallback=metrics.count_fallback,
         on_store_error=metrics.count_store_error,
+        on_rebuild=metrics.count_rebuild,
     )
     for model in engine.state.models.values():
         model.warm_up()
+    engine.serve()
     gc.collect()
     gc.freeze()  # what was loaded to start stays: looking through it again and again would stop everything for 0.1 s
     return engine

@@ -42,6 +42,8 @@ def _reason(engine: Engine, most_lag: float) -> str | None:
         return "the thread that writes has stopped"
     if engine.state.stopped is not None:
         return f"learning has stopped: {engine.state.stopped.reason}"
+    if engine.state.rebuilding:
+        return "the store went back in time; the state is built again from what it has"
     if not engine.state.models:
         return "there is no model"
     return engine.health.reason(engine.state.caught_up_at, most_lag)
