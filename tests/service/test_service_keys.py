@@ -23,8 +23,9 @@ KEYS = {
     "shop-only-91bc": ('["default"]', '["rank", "feedback"]'),
     "reader-only-55d2": ('["default"]', '["rank"]'),
     "owner-of-other-e0e0": ('["other"]', '["rank", "feedback", "admin"]'),
+    "ranks-them-all-17c5": ('["*"]', '["rank"]'),
 }
-ALL, SHOP, READER, OTHER = KEYS
+ALL, SHOP, READER, OTHER, RANKER = KEYS
 WRONG = "not-a-key-of-ours-4242"
 
 
@@ -176,6 +177,16 @@ def test_without_the_right_no_body_is_read(guarded: Served) -> None:
             caller.sendall(f"{head}Content-Length: 200000000\r\n\r\n".encode())
             with caller.makefile("rb") as answer:
                 assert answer.read().startswith(b"HTTP/1.1 403 "), path
+
+
+def test_only_admins_read_what_a_user_likes(guarded: Served) -> None:
+    for scope, query in (("user", "user=anna"), ("segment", "segment=home")):
+        path = f"/v1/models/by-{scope}"
+        assert ask_as(guarded, ALL, "PUT", path, json={"scope": scope}).status_code == 201
+        assert ask_as(guarded, ALL, "GET", f"{path}?{query}").json()["weights"]
+        assert ask_as(guarded, RANKER, "GET", path).json()["weights"] == []
+        assert "'admin'" in problem(ask_as(guarded, RANKER, "GET", f"{path}?{query}"), 403, "forbidden")
+    assert ask_as(guarded, RANKER, "GET", f"{PATCH}?user=anna").json()["weights"]  # of all users together
 
 
 def test_with_keys_foreign_pages_are_refused_and_any_name_is_served(guarded: Served) -> None:

@@ -70,8 +70,6 @@ def sqlite_at(path: Path) -> Dialect:
             big="INTEGER",
             there="SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'notes'",
         ),
-        touch="INSERT INTO notes (name, value) VALUES ('touched', hex(randomblob(8))) "
-        "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
         scrub=_scrub,
         begin="BEGIN IMMEDIATE",  # one transaction at a time: no further locks are needed
     )

@@ -193,21 +193,25 @@ class Store:
         """How many lists of a model were shown."""
         return int(self.read("SELECT count(*) FROM events WHERE model = ?", (model,))[0][0])
 
-    def pending(self, now: float) -> int:
-        """How many lists still wait for feedback."""
+    def pending(self, counted: float) -> int:
+        """How many lists still wait for feedback at a moment of the time that counts for waits."""
         rows = self.read(
-            "SELECT count(*) FROM events e WHERE e.expires > ? "
+            "SELECT count(*) FROM events e WHERE e.expires - e.gaps > ? "
             "AND NOT EXISTS (SELECT 1 FROM journal j WHERE j.event_id = e.id)",
-            (now,),
+            (counted,),
         )
         return int(rows[0][0])
 
-    def overdue(self, now: float, since: float, limit: int) -> list[tuple[str, str, str]]:
-        """(id, model, owner) of lists known to be shown whose wait for feedback ran out after ``since``."""
+    def overdue(self, counted: float, since: float, limit: int) -> list[tuple[str, str, str]]:
+        """(id, model, owner) of lists known to be shown whose wait for feedback ran out after ``since``.
+
+        Both moments are of the time that counts for waits.
+        """
         return self.read(
-            "SELECT e.id, e.model, e.owner FROM events e WHERE e.expires > ? AND e.expires <= ? AND e.active = 1 "
+            "SELECT e.id, e.model, e.owner FROM events e "
+            "WHERE e.expires - e.gaps > ? AND e.expires - e.gaps <= ? AND e.active = 1 "
             "AND NOT EXISTS (SELECT 1 FROM journal j WHERE j.event_id = e.id) ORDER BY e.id LIMIT ?",
-            (since, now, limit),
+            (since, counted, limit),
         )
 
     def waiting_since(self, after: Position) -> float | None:

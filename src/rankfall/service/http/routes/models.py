@@ -11,7 +11,7 @@ from starlette.responses import Response
 from rankfall.service.commands import ChangeSettings, CreateModel, Reset
 from rankfall.service.events import moment
 from rankfall.service.http.app_state import state_of
-from rankfall.service.http.auth import grant_of, on_model, to_know
+from rankfall.service.http.auth import allowed, grant_of, on_model, to_know
 from rankfall.service.http.bodies import json_response, read_json
 from rankfall.service.http.operations import Operations
 from rankfall.service.http.parameters import path_name, read_query
@@ -79,11 +79,13 @@ async def change_model(request: Request) -> Response:
 
 @operations.add("GET", _MODEL, "What a model is and knows", needs=to_know, query=OwnerQuery, gives=ModelResponse)
 async def model(request: Request) -> Response:
-    """Give settings, counts, and the weights with their uncertainty; if there are many states, of a user or segment."""
+    """Give settings, counts, and the weights with their uncertainty; of a user or segment with the right admin only."""
     name = path_name(request, "model")
     engine, found = state_of(request).engine, state_of(request).model(name)
     query = read_query(request, OwnerQuery)
     owner = found.owner(query.user, query.segment)
+    if owner:
+        allowed(grant_of(request), "admin", name)  # what one person likes is not for everybody who may ask for lists
     view = None if owner is None else await engine.view(found, owner)
     counts = found.history.counts.counts
     with_feedback, clicked, expired = (sum(arm[i] for arm in counts.values()) for i in range(3))
