@@ -189,7 +189,7 @@ def states(*servers: Served) -> set[tuple[float, ...]]:
     return found
 
 
-def test_a_wait_that_ends_while_the_server_is_down_is_learned_once(
+def test_a_wait_in_which_the_server_is_down_goes_on_and_is_learned_once(
     tmp_path: Path, catalog: Path, store: dict[str, Any]
 ) -> None:
     with serve(tmp_path, catalog, **store) as served:

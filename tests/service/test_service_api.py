@@ -199,8 +199,8 @@ def test_silence_and_late_feedback(api: httpx.Client, model: str) -> None:
     api.patch(f"/v1/models/{model}", json={"feedback_wait": 0.2})
     lists = rank(api, model), rank(api, model, defer_activation=True)
     shown, deferred = (one["event_id"] for one in lists)
-    wait_past(lists[1]["expires_at"])
     wait_until(lambda: api.get(f"/v1/events/{shown}").json()["feedback"])
+    wait_past(api.get(f"/v1/events/{deferred}").json()["expires_at"])
     assert api.get(f"/v1/events/{shown}").json()["feedback"]["kind"] == "expired"
     assert feed(api, shown, 1)["late"] == feed(api, deferred, 1)["late"] == 1
     problem(api.post(f"/v1/events/{deferred}/activate", headers=JSON), 409, "conflict")

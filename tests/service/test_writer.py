@@ -149,9 +149,7 @@ def hear(engine: Quiet) -> None:
     engine.run(lambda: None)
 
 
-def test_a_list_that_is_stored_too_late_was_not_shown(
-    engine: Quiet, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_list_that_is_stored_too_late_was_not_shown(engine: Quiet, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first is being committed when its caller leaves; the second has not been begun when its time is over."""
     commits = HeldCommits(monkeypatch)
     commits.leave(engine, RankRequest(request_id="first"))
@@ -163,7 +161,7 @@ def test_a_list_that_is_stored_too_late_was_not_shown(
         assert tx.event_of_request("default", "second") is None
     assert stored is not None
     assert not stored.active
-    clock.now += WAIT + 1
+    engine.pass_time(WAIT + 1)
     assert engine.expire() == 1  # that of hear()
     assert engine.store.feedback_on(stored.id) is None
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,20 +22,11 @@ from rankfall.wire import FeedbackRequest, RankRequest
 CATALOG: Catalog = generate(items=30, topics=4, features=3, seed=1).catalog
 
 
-class Watch:
-    """A clock that can be put forward."""
-
-    ahead = 0.0
-
-    def __call__(self) -> float:
-        return time.time() + self.ahead
-
-
 @contextmanager
-def running(place: str, clock: Watch | None = None, **settings: Any) -> Iterator[Engine]:
+def running(place: str, **settings: Any) -> Iterator[Engine]:
     """An engine on a store, whose models draw the same each time."""
     prepare(place, lambda: CATALOG, settings)
-    engine = Engine(open_store(place), clock=clock)
+    engine = Engine(open_store(place))
     for model in engine.state.models.values():
         model.rng = np.random.default_rng(3)
     try:

@@ -44,7 +44,7 @@ class Event:
     id : the ``event_id`` that feedback names.
     model, owner : which state it came from; the owner is "" (global), a segment or a user.
     request_id, digest : the caller's name for the request and a fingerprint of its body, to give a retry the same list.
-    created, expires : seconds since 1970. Feedback after ``expires`` is late.
+    created, expires : seconds since 1970. Feedback after ``expires`` is late, unless a gap made the wait longer.
     active : known to be shown; only then does missing feedback mean "no click".
     learn : whether feedback on it changes the model.
     propensity : probability with which this list was chosen, if known.
@@ -53,6 +53,7 @@ class Event:
     request : candidates and exclude as given, JSON, or None.
     response : what the caller got, JSON.
     features : features as shown, float64, row by row; None where nothing is learned.
+    gaps : seconds in which no feedback could arrive, of all the time up to the beginning of its wait.
     """
 
     id: str
@@ -73,6 +74,12 @@ class Event:
     request: str | None
     response: str
     features: bytes | None
+    gaps: float = 0.0
+
+    @property
+    def counted_expires(self) -> float:
+        """When its wait ends, in the time that counts for waits: without gaps."""
+        return self.expires - self.gaps
 
 
 @dataclass(frozen=True, slots=True)

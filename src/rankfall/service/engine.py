@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from rankfall.errors import NotFoundError, RankError, StoreError
+from rankfall.service.clock import Clock
 from rankfall.service.commands import Command, FindEvent, LoadOwner, StoreEvent
 from rankfall.service.events import digest_of, event_of
 from rankfall.service.health import Health
+from rankfall.service.heartbeat import Heartbeat
 from rankfall.service.list_maker import ListMaker, scores_of
 from rankfall.service.model import Model
 from rankfall.service.owners import OwnerView
@@ -31,17 +33,6 @@ RANK_PATIENCE = 1.0
 """Seconds a request for a list waits for the store in all; then the caller gets its baseline."""
 
 
-class Clock:
-    """Seconds since 1970 that never jump while the process runs, whatever is done to the machine's clock."""
-
-    def __init__(self) -> None:
-        self._offset = time.time() - time.monotonic()
-
-    def __call__(self) -> float:
-        """Now."""
-        return time.monotonic() + self._offset
-
-
 class Engine:
     """One server without its HTTP interface.
 
@@ -49,7 +40,7 @@ class Engine:
     ----------
     store : where everything is kept.
     room : how many states of segments or users each model holds in memory.
-    clock : gives seconds since 1970.
+    clock : what time it is.
     rank_patience : seconds a request for a list waits for the store in all.
     on_fallback : called with (model, reason) when a baseline is shown because a policy failed.
     on_store_error : called when the store could not be read or written.
@@ -61,7 +52,7 @@ class Engine:
         store: Store,
         *,
         room: int = 10_000,
-        clock: Callable[[], float] | None = None,
+        clock: Clock | None = None,
         rank_patience: float = RANK_PATIENCE,
         on_fallback: Callable[[str, str], None] = lambda _model, _reason: None,
         on_store_error: Callable[[], None] = lambda: None,
@@ -74,15 +65,22 @@ class Engine:
             tx.drop_lost_checkpoints(self.state.position)
         self.state.catch_up()
         self.health = Health()
-        self.upkeep = Upkeep(store, self.state, self.clock, self.health)
+        self.heartbeat = Heartbeat(store, self.clock, self.health)
+        self.upkeep = Upkeep(store, self.state, self.clock, self.heartbeat)
         self._rank_patience = rank_patience
         self._on_fallback = on_fallback
         self._layouts = ThreadPoolExecutor(1, "layout")  # of its own: the common one may be full of reads that hang
         self._lists = ListMaker()
-        self.writer = Writer(store, self.state, self.clock, self.health, self._between_batches, on_store_error)
+        self.writer = Writer(
+            store, self.state, self.clock, self.health, self.heartbeat.keep, self._between_batches, on_store_error
+        )
 
     def _between_batches(self) -> None:
         self.upkeep.run()
+
+    def serve(self) -> None:
+        """From now on feedback can arrive, and the waits for it go on."""
+        self.upkeep.serving = True
 
     def close(self) -> None:
         """Finish what is waiting, save, and close the store."""
@@ -145,7 +143,7 @@ class Engine:
             _log.error("ranking failed; the baseline is shown", exc_info=problem, extra={"model": model.name})
 
         resolved, chosen = choose(model, view, request, on_error)
-        return event_of(model, view, resolved, chosen, self.clock())
+        return event_of(model, view, resolved, chosen, self.clock.moment())
 
     def find_snapshot(self, model: str, snapshot_id: str) -> Snapshot:
         """A snapshot by its id."""

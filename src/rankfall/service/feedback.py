@@ -9,6 +9,7 @@ from typing import NamedTuple
 from rankfall.catalog import Id
 from rankfall.errors import short
 from rankfall.journal.entries import FeedbackGiven, encode
+from rankfall.service.clock import Moment
 from rankfall.service.commands import FeedbackResult, GiveFeedback
 from rankfall.stores import Event, OnEvent, Transaction
 from rankfall.wire import Click, FeedbackRequest
@@ -23,7 +24,7 @@ class _Place(NamedTuple):
     number: int
 
 
-def store_feedback(tx: Transaction, commands: Sequence[GiveFeedback], now: float) -> list[tuple[FeedbackResult, ...]]:
+def store_feedback(tx: Transaction, commands: Sequence[GiveFeedback], now: Moment) -> list[tuple[FeedbackResult, ...]]:
     """Append feedback to the journal; what became of each."""
     given = [(_Place(n, i), one) for n, command in enumerate(commands) for i, one in enumerate(command.feedback)]
     events = tx.events([one.event_id for _, one in given])
@@ -40,7 +41,7 @@ def store_feedback(tx: Transaction, commands: Sequence[GiveFeedback], now: float
             continue
         own.add((command.token, event.id))
         record = encode(FeedbackGiven(tuple(clicks)))
-        entries[place] = OnEvent(record, event.id, event.model, event.owner, now, command.token)
+        entries[place] = OnEvent(record, event.id, event.model, event.owner, now.time, command.token)
     results |= _append(tx, entries)
     return [tuple(results[_Place(n, i)] for i in range(len(c.feedback))) for n, c in enumerate(commands)]
 
@@ -62,7 +63,7 @@ def _append(tx: Transaction, entries: dict[_Place, OnEvent]) -> dict[_Place, Fee
 
 
 def _judge(
-    one: FeedbackRequest, event: Event | None, models: frozenset[str] | None, now: float
+    one: FeedbackRequest, event: Event | None, models: frozenset[str] | None, now: Moment
 ) -> tuple[FeedbackResult, list[int]]:
     """Whether feedback can be accepted, and the 0-based positions clicked."""
     if event is None or not (models is None or event.model in models):
@@ -76,7 +77,7 @@ def _judge(
             reason = f"{_text(click)} is not in the list, which has {len(positions)} items"
             return FeedbackResult("rejected", reason, event.model), []
         clicks.append(position)
-    if now > event.expires:
+    if now.counted > event.counted_expires:
         return _late(event.model), []
     return FeedbackResult("accepted", "", event.model, event.arm, bool(clicks)), sorted(set(clicks))
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
-from rankfall.errors import StoreError
 from rankfall.journal.entries import FeedbackExpired, encode
-from rankfall.service.health import Health
+from rankfall.service.clock import Clock
+from rankfall.service.heartbeat import Heartbeat
 from rankfall.service.state import ServerState
 from rankfall.service.writer import POLL
 from rankfall.stores import OnEvent, Store
@@ -22,8 +21,6 @@ EXPIRE_EVERY = 1.0
 """Seconds between looks for lists whose wait for feedback ran out."""
 OVERLAP = 10.0
 """Seconds by which such a look reaches back behind the last one, for lists that were being written at the time."""
-TOUCH_EVERY, RETRY = 5.0, 1.0
-"""Seconds after the last write at which the store is tried; and after one that failed."""
 _NOTE = "swept"
 """Where it is noted up to which moment lists were looked at."""
 
@@ -35,9 +32,10 @@ class Upkeep:
     upgrade all of it is caught up on.
     """
 
-    def __init__(self, store: Store, state: ServerState, clock: Callable[[], float], health: Health) -> None:
-        self._store, self._state, self._clock, self._health = store, state, clock, health
-        self._touched_at = time.monotonic()
+    def __init__(self, store: Store, state: ServerState, clock: Clock, heartbeat: Heartbeat) -> None:
+        self._store, self._state, self._clock, self._heartbeat = store, state, clock, heartbeat
+        self.serving = False
+        """Whether feedback can arrive here; if not, no wait goes on."""
         self._expired_at = self._saved_at = time.monotonic()
         self._expired_up_to = float(store.note(_NOTE) or 0.0)
         self._rebuilds = state.rebuilds
@@ -45,31 +43,20 @@ class Upkeep:
     def run(self) -> None:
         """Do what is due."""
         now = time.monotonic()
+        if self.serving:
+            self._heartbeat.keep()
         if now - self._state.caught_up_at >= POLL / 2:
             self._state.catch_up()
         if self._state.stopped is not None:
             return
-        if now - self._expired_at >= EXPIRE_EVERY:
+        if self.serving and now - self._expired_at >= EXPIRE_EVERY:
             self._expired_at = now
             self.expire()
+            if self._store.to_scrub:
+                self._store.scrub()
         unsaved = self._state.unsaved
         if unsaved >= CHECKPOINT_AFTER or (unsaved and now - self._saved_at >= CHECKPOINT_EVERY):
             self.checkpoint()
-        if now - max(self._health.wrote_at, self._touched_at) >= (
-            RETRY if self._health.failing("write") else TOUCH_EVERY
-        ):
-            self._touched_at = now
-            self.touch()
-
-    def touch(self) -> None:
-        """Write something that means nothing, to find out whether the store can be written."""
-        try:
-            with self._store.transaction() as tx:
-                tx.touch()
-        except StoreError:
-            self._health.went_wrong("write", "the store cannot be written")
-            raise
-        self._health.went_well("write")
 
     def expire(self) -> int:
         """Where feedback on a list known to be shown did not come in time, store that; how many lists that was."""
@@ -77,19 +64,19 @@ class Upkeep:
         if self._rebuilds != self._state.rebuilds:  # the store went back in time: so does this
             self._expired_up_to, self._rebuilds = float(self._store.note(_NOTE) or 0.0), self._state.rebuilds
         while True:
-            now = self._clock()
-            since = min(self._expired_up_to, now) - OVERLAP  # the clock may have been set back since the last time
-            overdue = self._store.overdue(now, since, PAGE)
+            now = self._clock.moment()
+            since = min(self._expired_up_to, now.counted) - OVERLAP  # after a gap the time that counts goes back a bit
+            overdue = self._store.overdue(now.counted, since, PAGE)
             if overdue:
                 entry = encode(FeedbackExpired())
                 with self._store.transaction() as tx:
-                    rows = [OnEvent(entry, event, model, owner, now) for event, model, owner in overdue]
+                    rows = [OnEvent(entry, event, model, owner, now.time) for event, model, owner in overdue]
                     found += sum(tx.append_on_events(rows))
                     if len(overdue) < PAGE:
-                        tx.note(_NOTE, repr(now))
+                        tx.note(_NOTE, repr(now.counted))
                 self._state.catch_up()
             if len(overdue) < PAGE:
-                self._expired_up_to = now
+                self._expired_up_to = now.counted
                 return found
 
     def checkpoint(self) -> None:

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from rankfall.errors import ConflictError, RankfallError, StoreError, UnavailableError
+from rankfall.service.clock import Clock, Moment
 from rankfall.service.commands import Command, Decision, GiveFeedback, LoadOwner, StoreEvent
 from rankfall.service.feedback import store_feedback
 from rankfall.service.health import Health
@@ -79,6 +80,7 @@ class Writer:
 
     Parameters
     ----------
+    before : called before feedback is judged and decisions are made.
     between : called between batches, with nothing else under way.
     on_store_error : called when the store could not be read or written.
     """
@@ -87,13 +89,14 @@ class Writer:
         self,
         store: Store,
         state: ServerState,
-        clock: Callable[[], float],
+        clock: Clock,
         health: Health,
+        before: Callable[[], None],
         between: Callable[[], None],
         on_store_error: Callable[[], None],
     ) -> None:
         self._store, self._state, self._clock, self._health = store, state, clock, health
-        self._between, self._on_store_error = between, on_store_error
+        self._before, self._between, self._on_store_error = before, between, on_store_error
         self._jobs: queue.SimpleQueue[Job[Any] | None] = queue.SimpleQueue()
         self._withdrawn: deque[str] = deque()
         self._ending = threading.Event()
@@ -123,10 +126,10 @@ class Writer:
         self._jobs.put(Job(command, future, time.monotonic() + min(patience, PATIENCE)))
         return future
 
-    def submit_from_thread(self, command: Command[R]) -> Future[R]:
+    def submit_from_thread(self, command: Command[R], patience: float = PATIENCE) -> Future[R]:
         """Have a command carried out; for callers in a thread, who wait as long as the store does not fail."""
         future: Future[R] = Future()
-        self._jobs.put(Job(command, future, time.monotonic() + PATIENCE))
+        self._jobs.put(Job(command, future, time.monotonic() + patience))
         return future
 
     def wake(self) -> None:
@@ -213,9 +216,11 @@ class Writer:
     def _store_facts(self, jobs: Sequence[Job[Any]]) -> None:
         """Store lists and feedback. Lists are given at once; feedback when it is in the state too."""
         events, feedback = _of(jobs, StoreEvent), _of(jobs, GiveFeedback)
+        if feedback:
+            self._before()
         with self._store.transaction() as tx:
             stored = store_events(tx, [job.command.event for job in events])
-            accepted = store_feedback(tx, [job.command for job in feedback], self._clock())
+            accepted = store_feedback(tx, [job.command for job in feedback], self._clock.moment())
             if any(job.given_up for job in events):
                 raise _GivenUpError
         self._health.went_well("write")
@@ -238,18 +243,30 @@ class Writer:
 
     def _decide(self, jobs: Sequence[Job[Decision[Any]]]) -> None:
         """Decide, one server at a time, knowing what the others have decided."""
-        now = self._clock()
+        self._before()
+        now = self._clock.moment()
+        forgets = any(job.command.forgets for job in jobs)
         with self._store.transaction() as tx:
             tx.exclusive()
-            if any(job.command.forgets for job in jobs):
+            if forgets:
                 tx.forgetting()
             self._state.catch_up()
             outcomes = [self._decided(tx, job.command, now) for job in jobs]
         self._health.went_well("write")
+        if forgets:
+            self._scrub()
         self._catch_up()
         resolve(jobs, outcomes)
 
-    def _decided(self, tx: Transaction, command: Decision[Any], now: float) -> Outcome:
+    def _scrub(self) -> None:
+        """Have the store leave nothing of a user who was forgotten; if it cannot now, upkeep tries again."""
+        try:
+            self._store.scrub()
+        except StoreError as problem:
+            self._on_store_error()
+            _log.warning("the store cannot be scrubbed now", extra={"reason": str(problem)})
+
+    def _decided(self, tx: Transaction, command: Decision[Any], now: Moment) -> Outcome:
         stopped = self._state.stopped
         if stopped is not None and not command.while_stopped:
             return Failed(UnavailableError(f"this server cannot decide: {stopped.reason}; upgrade it", status=503))

@@ -35,9 +35,10 @@ class Dialect:
     connect: Callable[[], Connection]
     types: Types
     begin: str
-    touch: str  # writes something that means nothing, and waits for nobody
     patient: tuple[str, ...] = ()  # for one transaction: wait for others, and work, as long as it takes
+    scrub: Callable[[Connection], bool] = lambda _: True  # leaves nothing of deleted rows beside the tables, if it can
     storing: str = ""  # no user is forgotten until this transaction ends
     forgetting: str = ""  # waits for those who store lists, and makes them wait until this transaction ends
     exclusive: str = ""  # waits for other transactions that ask for it, and makes them wait until this one ends
+    time: str = ""  # seconds since 1970 by the clock of the database, if it has one of its own
     appending: str = ""  # the same for transactions that append to the journal: so numbers are in the order of commits

@@ -74,7 +74,31 @@ def _marked_checkpoints(run: Run, t: Types) -> None:
     run("DROP TABLE old_checkpoints")
 
 
-STEPS: tuple[Callable[[Run, Types], None], ...] = (_tables, _versions_and_owners, renumber, _marked_checkpoints)
+def _heartbeat(run: Run, t: Types) -> None:
+    """The heartbeat of the servers, and for each list how much of the time before it was in gaps."""
+    for statement in (
+        f"CREATE TABLE heartbeat (id SMALLINT PRIMARY KEY, at {t.real} NOT NULL, gaps {t.real} NOT NULL)",
+        f"INSERT INTO heartbeat SELECT 1, CAST(value AS {t.real}), 0 FROM notes WHERE name = 'swept'",
+        f"ALTER TABLE events ADD COLUMN gaps {t.real} NOT NULL DEFAULT 0",
+        "DROP INDEX events_expires",
+        "CREATE INDEX events_wait ON events ((expires - gaps))",
+    ):
+        run(statement)
+
+
+def _lists_left_behind(run: Run, _types: Types) -> None:
+    """Find lists of users who were forgotten while they were being stored: they have an owner, and no user."""
+    run("CREATE INDEX events_left_behind ON events (model, owner) WHERE user_id IS NULL AND owner <> ''")
+
+
+STEPS: tuple[Callable[[Run, Types], None], ...] = (
+    _tables,
+    _versions_and_owners,
+    renumber,
+    _marked_checkpoints,
+    _heartbeat,
+    _lists_left_behind,
+)
 """What each version adds to the one before; the first makes version 1."""
 
 

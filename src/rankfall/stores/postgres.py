@@ -104,8 +104,8 @@ def postgres_at(url: str) -> Dialect:
         connect=lambda: _Connection(url),
         types=_TYPES,
         begin="BEGIN",
-        touch="SELECT pg_current_xact_id()",  # a transaction with a number is written to disk when it ends
         patient=("SET LOCAL lock_timeout = 0", "SET LOCAL statement_timeout = 0"),
+        time="SELECT extract(epoch FROM clock_timestamp())::float8",
         exclusive="SELECT pg_advisory_xact_lock(7226325663)",
         storing="SELECT pg_advisory_xact_lock_shared(7226325665)",
         forgetting="SELECT pg_advisory_xact_lock(7226325665)",

@@ -10,7 +10,7 @@ from rankfall.stores.dialect import Row
 
 EVENT = (
     "id, model, owner, user_id, segment, request_id, digest, created, expires, active, arm, learn, propensity, "
-    "catalog, covered, request, response, features"
+    "catalog, covered, request, response, features, gaps"
 )
 EVENT_WIDTH = len(EVENT.split(","))
 ENTRY = (
@@ -20,8 +20,8 @@ ENTRY = (
 FROM_JOURNAL = "FROM journal j LEFT JOIN events e ON e.id = j.event_id"
 
 _FIELDS = attrgetter(*(field.name for field in fields(Event)))
-_ACTIVE, _LEARN = (
-    next(i for i, field in enumerate(fields(Event)) if field.name == name) for name in ("active", "learn")
+_ACTIVE, _LEARN, _FEATURES = (
+    next(i for i, field in enumerate(fields(Event)) if field.name == name) for name in ("active", "learn", "features")
 )
 
 
@@ -36,7 +36,7 @@ def event_of_row(row: Row) -> Event:
     """The event with these values."""
     values = list(row)
     values[_ACTIVE], values[_LEARN] = bool(values[_ACTIVE]), bool(values[_LEARN])
-    values[-1] = None if values[-1] is None else bytes(values[-1])
+    values[_FEATURES] = None if values[_FEATURES] is None else bytes(values[_FEATURES])
     return Event(*values)
 
 

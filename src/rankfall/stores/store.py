@@ -33,6 +33,8 @@ class Store:
         self._reading = threading.RLock()
         self._writer: Connection | None = None
         self._reader: Connection | None = None
+        self.to_scrub = False
+        """Whether readers were in the way of :meth:`scrub`, so that it must be called again."""
         if not make:
             self._need_tables()
         with self.transaction() as tx:
@@ -42,6 +44,7 @@ class Store:
             version = migrate(tx.run, dialect.types)
         if version < len(STEPS):
             _log.info("the tables are up to date now", extra={"was": version, "schema": len(STEPS)})
+        self.scrub()  # who forgot a user may have been killed before
 
     def _need_tables(self) -> None:
         connection = self.dialect.connect()
@@ -77,6 +80,14 @@ class Store:
         if fresh:
             self._writer.close()
             self._writer = None
+
+    def scrub(self) -> None:
+        """After rows were deleted: leave nothing of them in files beside the tables, such as SQLite's WAL."""
+        self.to_scrub = True
+        with self._writing:
+            if self._writer is None:
+                self._writer = self.dialect.connect()
+            self.to_scrub = not self.dialect.scrub(self._writer)
 
     def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         """The rows of a statement that changes nothing."""
@@ -182,21 +193,25 @@ class Store:
         """How many lists of a model were shown."""
         return int(self.read("SELECT count(*) FROM events WHERE model = ?", (model,))[0][0])
 
-    def pending(self, now: float) -> int:
-        """How many lists still wait for feedback."""
+    def pending(self, counted: float) -> int:
+        """How many lists still wait for feedback at a moment of the time that counts for waits."""
         rows = self.read(
-            "SELECT count(*) FROM events e WHERE e.expires > ? "
+            "SELECT count(*) FROM events e WHERE e.expires - e.gaps > ? "
             "AND NOT EXISTS (SELECT 1 FROM journal j WHERE j.event_id = e.id)",
-            (now,),
+            (counted,),
         )
         return int(rows[0][0])
 
-    def overdue(self, now: float, since: float, limit: int) -> list[tuple[str, str, str]]:
-        """(id, model, owner) of lists known to be shown whose wait for feedback ran out after ``since``."""
+    def overdue(self, counted: float, since: float, limit: int) -> list[tuple[str, str, str]]:
+        """(id, model, owner) of lists known to be shown whose wait for feedback ran out after ``since``.
+
+        Both moments are of the time that counts for waits.
+        """
         return self.read(
-            "SELECT e.id, e.model, e.owner FROM events e WHERE e.expires > ? AND e.expires <= ? AND e.active = 1 "
+            "SELECT e.id, e.model, e.owner FROM events e "
+            "WHERE e.expires - e.gaps > ? AND e.expires - e.gaps <= ? AND e.active = 1 "
             "AND NOT EXISTS (SELECT 1 FROM journal j WHERE j.event_id = e.id) ORDER BY e.id LIMIT ?",
-            (since, now, limit),
+            (since, counted, limit),
         )
 
     def waiting_since(self, after: Position) -> float | None:

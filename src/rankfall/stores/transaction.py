@@ -17,6 +17,10 @@ _NEXT = "(SELECT coalesce(max(seq), 0) + 1 FROM journal)"
 """The number of the next entry. Not one of the database's own counters: those do not move with the rows."""
 
 
+_LEFT_BEHIND = "DELETE FROM events WHERE model = ? AND owner = ? AND user_id IS NULL AND owner <> '' RETURNING 1"
+"""Lists that earlier versions left behind, where a user was forgotten while they were being stored."""
+
+
 def _token() -> str:
     """What tells an entry from others that get the same number after a store went back in time."""
     return secrets.token_hex(8)
@@ -41,6 +45,13 @@ class StoredFeedback(NamedTuple):
     body: str
     at: float
     token: str
+
+
+class Beat(NamedTuple):
+    """The last heartbeat of all servers: when, and how many seconds before it no feedback could arrive."""
+
+    at: float
+    gaps: float
 
 
 class Removed(NamedTuple):
@@ -110,9 +121,11 @@ class Transaction:
         rows = self.run(sql, (model, request_id))
         return event_of_row(rows[0]) if rows else None
 
-    def activate(self, event_id: str, expires: float) -> None:
+    def activate(self, event_id: str, expires: float, gaps: float) -> None:
         """Mark a list as shown."""
-        self.run("UPDATE events SET active = 1, expires = ? WHERE id = ? AND active = 0", (expires, event_id))
+        self.run(
+            "UPDATE events SET active = 1, expires = ?, gaps = ? WHERE id = ? AND active = 0", (expires, gaps, event_id)
+        )
 
     def _begin_to_append(self) -> None:
         """Wait for the turn of this transaction to append; others wait for its commit, so this comes late."""
@@ -221,6 +234,7 @@ class Transaction:
             states += self._forget_entries(user, model)
             self.run("DELETE FROM checkpoints WHERE model = ? AND owner = ?", (model, user))
             gone = self.run("DELETE FROM events WHERE model = ? AND user_id = ? RETURNING 1", (model, user))
+            gone += self.run(_LEFT_BEHIND, (model, user))
             if gone:
                 lists[model] = len(gone)
         named = self.run(
@@ -238,9 +252,22 @@ class Transaction:
         )
         return bool(entries)
 
-    def touch(self) -> None:
-        """Write something that means nothing."""
-        self.run(self._dialect.touch)
+    def time(self) -> float | None:
+        """Seconds since 1970 by the clock of the database; None if it has none of its own."""
+        return float(self.run(self._dialect.time)[0][0]) if self._dialect.time else None
+
+    def heartbeat(self) -> Beat | None:
+        """The last heartbeat; whoever else asks for it waits until this transaction ends."""
+        rows = self.run("UPDATE heartbeat SET at = at RETURNING at, gaps")
+        return Beat(*rows[0]) if rows else None
+
+    def beat(self, at: float, gaps: float) -> None:
+        """Make this the last heartbeat."""
+        self.run(
+            "INSERT INTO heartbeat (id, at, gaps) VALUES (1, ?, ?) "
+            "ON CONFLICT (id) DO UPDATE SET at = excluded.at, gaps = excluded.gaps",
+            (at, gaps),
+        )
 
     def note(self, name: str, value: str) -> None:
         """Remember a value under a name."""

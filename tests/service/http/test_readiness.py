@@ -3,7 +3,6 @@
 import asyncio
 import threading
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,8 @@ from needs import fill, small_disk
 from served import FEED, RANK
 from waiting import PATIENCE
 
-from rankfall.service import upkeep, writer
+from rankfall.service import heartbeat, upkeep, writer
 from rankfall.service.state import ServerState
-from rankfall.stores import open_store
 
 pytestmark = pytest.mark.stress
 
@@ -41,8 +39,7 @@ async def wait_not_ready(client: httpx.AsyncClient, reason: str) -> None:
 def test_a_full_disk_is_seen_without_a_request_and_so_is_its_end(
     tmp_path: Path, small_catalog: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "TOUCH_EVERY", 0.01)
-    monkeypatch.setattr(upkeep, "RETRY", 0.01)
+    monkeypatch.setattr(heartbeat, "BEAT_EVERY", 0.01)
 
     async def test(disk: Path) -> None:
         async with service(disk / "data", small_catalog) as (client, _):
@@ -79,6 +76,7 @@ def test_a_writer_that_fails_is_seen(tmp_path: Path, small_catalog: Path, monkey
 def test_a_server_that_is_behind_is_not_ready(
     tmp_path: Path, small_catalog: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(heartbeat, "BEAT_EVERY", 1e9)
     go_on, catch_up = threading.Event(), ServerState.catch_up
 
     def held(state: ServerState) -> int:
@@ -96,13 +94,6 @@ def test_a_server_that_is_behind_is_not_ready(
             await wait_ready(client)
 
     asyncio.run(test())
-
-
-def test_a_touch_of_postgresql_is_written(postgres_url: str) -> None:
-    with closing(open_store(postgres_url)) as store, store.transaction() as tx:
-        assert tx.run("SELECT pg_current_xact_id_if_assigned() IS NULL") == [(True,)]
-        tx.touch()
-        assert tx.run("SELECT pg_current_xact_id_if_assigned() IS NULL") == [(False,)]
 
 
 def test_a_server_that_could_write_nothing_for_long_is_not_ready(tmp_path: Path, small_catalog: Path) -> None:

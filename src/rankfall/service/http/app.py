@@ -104,6 +104,7 @@ def _start(config: Config, metrics: Metrics) -> Engine:
     )
     for model in engine.state.models.values():
         model.warm_up()
+    engine.serve()
     gc.collect()
     gc.freeze()  # what was loaded to start stays: looking through it again and again would stop everything for 0.1 s
     return engine

@@ -102,12 +102,14 @@ class _Shared:
     def collect(self) -> Iterator[Any]:
         engine = self._engine
         try:
-            pending, lag, up = float(engine.store.pending(engine.clock())), engine.lag(), 1.0
+            pending, lag, up = float(engine.store.pending(engine.clock.moment().counted)), engine.lag(), 1.0
         except StoreError:
             pending, lag, up = float("nan"), float("nan"), 0.0
         yield GaugeMetricFamily("rankfall_store_up", "Whether the store can be read", up)
         yield GaugeMetricFamily("rankfall_pending_events", "Lists that wait for feedback", pending)
         yield GaugeMetricFamily("rankfall_fold_lag_seconds", "Age of the oldest entry not learned from yet", lag)
+        skew = engine.clock.skew
+        yield GaugeMetricFamily("rankfall_clock_skew_seconds", "How far this machine is ahead of the store", skew)
         state = engine.state
         held = sum(len(model) for model in state.models.values())
         yield GaugeMetricFamily("rankfall_models_in_memory", "States held in memory by this worker", held)

@@ -92,8 +92,8 @@ async def activate(request: Request) -> Response:
 @operations.add("GET", "/v1/events/{event_id}", "A list as it was shown", gives=EventResponse)
 async def event(request: Request) -> Response:
     """Give the list, and what came of it."""
-    store, grant = state_of(request).engine.store, grant_of(request)
-    event_id = path_name(request, "event_id")
+    engine, grant = state_of(request).engine, grant_of(request)
+    store, event_id = engine.store, path_name(request, "event_id")
     found = await asyncio.to_thread(store.event, event_id)
     if found is None or not grant.may("admin", found.model):
         raise NotFoundError("no list with this event_id")
@@ -109,7 +109,7 @@ async def event(request: Request) -> Response:
             user=found.user,
             segment=found.segment,
             created_at=moment(found.created),
-            expires_at=moment(found.expires),
+            expires_at=moment(engine.clock.moment().end_of_wait(found)),
             active=found.active,
             arm=found.arm,
             learn=found.learn,
