@@ -52,6 +52,8 @@ class Upkeep:
         if self.serving and now - self._expired_at >= EXPIRE_EVERY:
             self._expired_at = now
             self.expire()
+            if self._store.to_scrub:
+                self._store.scrub()
         unsaved = self._state.unsaved
         if unsaved >= CHECKPOINT_AFTER or (unsaved and now - self._saved_at >= CHECKPOINT_EVERY):
             self.checkpoint()
