@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import os
-import shutil
 import socket
-import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 from typing import get_args
 
@@ -134,6 +133,7 @@ def command(
 
         from rankfall.service.http.api_keys import Keys
         from rankfall.service.http.app import Config
+        from rankfall.service.http.metrics_folder import metrics_folder
         from rankfall.service.http.protocol import LimitedProtocol
         from rankfall.service.setup import prepare
     except ImportError as problem:
@@ -163,10 +163,6 @@ def command(
         names=(shown_host, *allowed_hosts),
         most_lag=max_lag,
     ).publish()
-    counts = None
-    if workers > 1:
-        counts = tempfile.mkdtemp(prefix="rankfall-metrics-")
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = counts
     if keys is None:
         lines.append("No keys: only this machine can reach it.")
     port = _free(host, port)
@@ -174,7 +170,9 @@ def command(
     for line in lines:
         click.echo(line)
     click.echo(f"Serving on {address}  (page: {address}/  interface: {address}/docs)")
-    try:
+    with metrics_folder() if workers > 1 else nullcontext() as folder:
+        if folder is not None:
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
         uvicorn.run(
             "rankfall.service.http.app:from_environment",
             factory=True,
@@ -188,9 +186,6 @@ def command(
             timeout_keep_alive=75,
             timeout_graceful_shutdown=10,
         )
-    finally:
-        if counts is not None:
-            shutil.rmtree(counts, ignore_errors=True)
 
 
 def _free(host: str, port: int) -> int:

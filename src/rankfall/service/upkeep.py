@@ -65,6 +65,8 @@ class Upkeep:
             self._expired_at = now
             self.expire_some()
             more = self._sweep is not None
+            if self._store.to_scrub:
+                self._store.scrub()
         unsaved = self._state.unsaved
         if not self._saver.saving and (
             unsaved >= CHECKPOINT_AFTER or (unsaved and now - self._saved_at >= CHECKPOINT_EVERY)
@@ -86,7 +88,8 @@ class Upkeep:
     def expire_some(self) -> int:
         """Where feedback on a list known to be shown did not come in time, store that, for a page of lists."""
         now = self._clock.moment()
-        sweep = self._sweep or self._new_sweep(now.counted)
+        sweep = None if self._rebuilds != self._state.rebuilds else self._sweep
+        sweep = sweep or self._new_sweep(now.counted)
         overdue = self._store.overdue(now.counted, sweep.since, PAGE)
         found = 0
         if overdue:

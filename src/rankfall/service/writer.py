@@ -247,15 +247,26 @@ class Writer:
         """Decide, one server at a time, knowing what the others have decided."""
         self._before()
         now = self._clock.moment()
+        forgets = any(job.command.forgets for job in jobs)
         with self._store.transaction() as tx:
             tx.exclusive()
-            if any(job.command.forgets for job in jobs):
+            if forgets:
                 tx.forgetting()
             self._state.catch_up()
             outcomes = [self._decided(tx, job.command, now) for job in jobs]
         self._health.went_well("write")
+        if forgets:
+            self._scrub()
         self._catch_up()
         resolve(jobs, outcomes)
+
+    def _scrub(self) -> None:
+        """Have the store leave nothing of a user who was forgotten; if it cannot now, upkeep tries again."""
+        try:
+            self._store.scrub()
+        except StoreError as problem:
+            self._on_store_error()
+            _log.warning("the store cannot be scrubbed now", extra={"reason": str(problem)})
 
     def _decided(self, tx: Transaction, command: Decision[Any], now: Moment) -> Outcome:
         stopped = self._state.stopped

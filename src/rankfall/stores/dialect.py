@@ -36,6 +36,7 @@ class Dialect:
     types: Types
     begin: str
     patient: tuple[str, ...] = ()  # for one transaction: wait for others, and work, as long as it takes
+    scrub: Callable[[Connection], bool] = lambda _: True  # leaves nothing of deleted rows beside the tables, if it can
     storing: str = ""  # no user is forgotten until this transaction ends
     forgetting: str = ""  # waits for those who store lists, and makes them wait until this transaction ends
     exclusive: str = ""  # waits for other transactions that ask for it, and makes them wait until this one ends

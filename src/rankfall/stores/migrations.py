@@ -86,12 +86,18 @@ def _heartbeat(run: Run, t: Types) -> None:
         run(statement)
 
 
+def _lists_left_behind(run: Run, _types: Types) -> None:
+    """Find lists of users who were forgotten while they were being stored: they have an owner, and no user."""
+    run("CREATE INDEX events_left_behind ON events (model, owner) WHERE user_id IS NULL AND owner <> ''")
+
+
 STEPS: tuple[Callable[[Run, Types], None], ...] = (
     _tables,
     _versions_and_owners,
     renumber,
     _marked_checkpoints,
     _heartbeat,
+    _lists_left_behind,
 )
 """What each version adds to the one before; the first makes version 1."""
 

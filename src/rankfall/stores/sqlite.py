@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from rankfall.errors import StoreError
-from rankfall.stores.dialect import Dialect, Row
+from rankfall.stores.dialect import Connection, Dialect, Row
 from rankfall.stores.schema import Types
 
+_PATIENT = "PRAGMA busy_timeout = 5000"
 _SETTINGS = (
-    "PRAGMA busy_timeout = 5000",
+    _PATIENT,
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
     "PRAGMA secure_delete = ON",
@@ -47,6 +48,15 @@ class _Connection:
         self._inner.close()
 
 
+def _scrub(connection: Connection) -> bool:
+    """Empty the WAL, where what was deleted still stands; False if a reader or another writer is in the way."""
+    connection.run("PRAGMA busy_timeout = 250")
+    try:
+        return not connection.run("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]
+    finally:
+        connection.run(_PATIENT)
+
+
 def sqlite_at(path: Path) -> Dialect:
     """The dialect for a database file, which is made if it is not there."""
     return Dialect(
@@ -60,5 +70,6 @@ def sqlite_at(path: Path) -> Dialect:
             big="INTEGER",
             there="SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'notes'",
         ),
+        scrub=_scrub,
         begin="BEGIN IMMEDIATE",  # one transaction at a time: no further locks are needed
     )

@@ -43,6 +43,8 @@ class Store:
         self._reading = threading.RLock()
         self._writer: Connection | None = None
         self._reader: Connection | None = None
+        self.to_scrub = False
+        """Whether readers were in the way of :meth:`scrub`, so that it must be called again."""
         if not make:
             self._need_tables()
         with self.transaction() as tx:
@@ -52,6 +54,7 @@ class Store:
             version = migrate(tx.run, dialect.types)
         if version < len(STEPS):
             _log.info("the tables are up to date now", extra={"was": version, "schema": len(STEPS)})
+        self.scrub()  # who forgot a user may have been killed before
 
     def beside(self) -> Store:
         """The same store for other readers, on a connection of their own: they keep nobody waiting here."""
@@ -94,6 +97,14 @@ class Store:
         if fresh:
             self._writer.close()
             self._writer = None
+
+    def scrub(self) -> None:
+        """After rows were deleted: leave nothing of them in files beside the tables, such as SQLite's WAL."""
+        self.to_scrub = True
+        with self._writing:
+            if self._writer is None:
+                self._writer = self.dialect.connect()
+            self.to_scrub = not self.dialect.scrub(self._writer)
 
     def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         """The rows of a statement that changes nothing."""

@@ -17,6 +17,10 @@ _NEXT = "(SELECT coalesce(max(seq), 0) + 1 FROM journal)"
 """The number of the next entry. Not one of the database's own counters: those do not move with the rows."""
 
 
+_LEFT_BEHIND = "DELETE FROM events WHERE model = ? AND owner = ? AND user_id IS NULL AND owner <> '' RETURNING 1"
+"""Lists that earlier versions left behind, where a user was forgotten while they were being stored."""
+
+
 def _token() -> str:
     """What tells an entry from others that get the same number after a store went back in time."""
     return secrets.token_hex(8)
@@ -230,6 +234,7 @@ class Transaction:
             states += self._forget_entries(user, model)
             self.run("DELETE FROM checkpoints WHERE model = ? AND owner = ?", (model, user))
             gone = self.run("DELETE FROM events WHERE model = ? AND user_id = ? RETURNING 1", (model, user))
+            gone += self.run(_LEFT_BEHIND, (model, user))
             if gone:
                 lists[model] = len(gone)
         named = self.run(

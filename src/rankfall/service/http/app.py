@@ -24,9 +24,11 @@ from rankfall.service.http.auth import Authentication
 from rankfall.service.http.endpoint import route_of
 from rankfall.service.http.errors import handle_http_error
 from rankfall.service.http.json_log import log_as_json
+from rankfall.service.http.keys_file import KeysFile
 from rankfall.service.http.limits import Limits
 from rankfall.service.http.metrics import Metrics
 from rankfall.service.http.pages import pages
+from rankfall.service.http.parent import end_with_parent
 from rankfall.service.http.request_log import log_request
 from rankfall.service.http.routes import OPERATIONS
 from rankfall.service.http.site_check import LOOPBACK, SiteCheck
@@ -62,12 +64,13 @@ def from_environment() -> Starlette:
     config = Config(**json.loads(os.environ[_ENVIRONMENT]))
     log_as_json(requests=config.log_requests)
     sys.setswitchinterval(_SWITCH)
+    end_with_parent()
     return make_app(config)
 
 
 def make_app(config: Config) -> Starlette:
     """The application. A request passes the middleware from top to bottom, then its route."""
-    keys = Keys.read(Path(config.keys)) if config.keys else Keys()
+    keys = KeysFile(Path(config.keys)) if config.keys else Keys()
     limits, metrics = Limits(**config.limits), Metrics()  # type: ignore[arg-type]
     state = AppState(limits, metrics, most_lag=config.most_lag)
 
@@ -81,7 +84,7 @@ def make_app(config: Config) -> Starlette:
         routes=[*map(route_of, OPERATIONS), *pages(OPERATIONS)],
         middleware=[
             Middleware(Timing, observers=[metrics.count_request, log_request]),
-            Middleware(SiteCheck, names=None if keys else LOOPBACK.union(config.names)),
+            Middleware(SiteCheck, names=None if config.keys else LOOPBACK.union(config.names)),
             Middleware(Authentication, keys=keys),
         ],
         exception_handlers={HTTPException: handle_http_error},

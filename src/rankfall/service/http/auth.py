@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from rankfall.errors import RefusedError, short
+from rankfall.errors import RefusedError, ServiceError, UnavailableError, short
 from rankfall.service.http.api_keys import Grant, Keys
 from rankfall.service.http.errors import refusal
+from rankfall.service.http.keys_file import KeysFile
+from rankfall.service.http.wrong_keys import WrongKeys
 
 GUARDED = ("/v1", "/metrics")
 """How the paths begin that need a key."""
@@ -19,8 +22,9 @@ _GRANT = "rankfall.grant"
 class Authentication:
     """Looks up the API key of each request. Without a valid one nothing is told, and nothing that is sent is read."""
 
-    def __init__(self, app: ASGIApp, keys: Keys) -> None:
+    def __init__(self, app: ASGIApp, keys: Keys | KeysFile) -> None:
         self._app, self._keys = app, keys
+        self._wrong_keys = WrongKeys()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let one request pass, or refuse it."""
@@ -28,10 +32,19 @@ class Authentication:
             given = next((value for name, value in scope["headers"] if name == b"x-api-key"), b"")
             scope[_GRANT] = self._keys.grant(given.decode("latin-1"))
             if scope[_GRANT] is None:
-                problem = RefusedError("no valid key in the header X-API-Key", code="unauthorized", status=401)
-                await refusal(problem)(scope, receive, send)
+                await refusal(await self._wrong_key(scope))(scope, receive, send)
                 return
         await self._app(scope, receive, send)
+
+    async def _wrong_key(self, scope: Scope) -> ServiceError:
+        """What a caller without a valid key is told, when it is time to tell."""
+        address, _ = scope.get("client") or ("", 0)
+        wait = self._wrong_keys.wait(address)
+        if wait is None:
+            return UnavailableError("too many wrong keys from this address", code="too_many", status=429)
+        if wait:
+            await asyncio.sleep(wait)
+        return RefusedError("no valid key in the header X-API-Key", code="unauthorized", status=401)
 
 
 Need = Callable[[Request], None]

@@ -15,7 +15,7 @@ from rankfall.service.http.parameters import PATH_TYPES
 from rankfall.wire import ErrorResponse
 
 _REFERENCE = "#/components/schemas/{name}"
-_ERRORS = (400, 401, 403, 404, 408, 409, 413, 415, 422, 503)
+_ERRORS = (400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 503)
 _TAGS = {
     "rank": "Lists to show",
     "feedback": "What was clicked",
