@@ -36,7 +36,7 @@ def small_disk(folder: Path, megabytes: int) -> Iterator[Path]:
 def fill(path: Path) -> None:
     """Write a file until the disk takes no further byte."""
     with path.open("wb", buffering=0) as file:
-        for size in (2**16, 2**12, 1):
+        for size in (2**22, 2**16, 2**12, 1):
             with suppress(OSError):
                 while True:
                     file.write(bytes(size))
