@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 from rankfall.errors import ConnectionLostError, LostEntryError, StoreError
 from rankfall.journal.records import BEGINNING, START, Checkpoint, Entry, Event, Mark, Position, Snapshot
 from rankfall.stores.dialect import Connection, Dialect, Row
-from rankfall.stores.migrations import STEPS, migrate
+from rankfall.stores.migrations import STEPS, check_version, migrate
 from rankfall.stores.rows import ENTRY, EVENT, EVENT_WIDTH, FROM_JOURNAL, entry_of_row, event_of_row
 from rankfall.stores.transaction import StoredFeedback, Transaction
 
@@ -37,7 +37,7 @@ class Overdue(NamedTuple):
 class Store:
     """Reads, and opens transactions. One thread writes; any thread may read."""
 
-    def __init__(self, dialect: Dialect, *, make: bool = True) -> None:
+    def __init__(self, dialect: Dialect, *, make: bool = True, read_only: bool = False) -> None:
         self.dialect = dialect
         self._writing = threading.RLock()
         self._reading = threading.RLock()
@@ -45,6 +45,13 @@ class Store:
         self._reader: Connection | None = None
         self.to_scrub = False
         """Whether readers were in the way of :meth:`scrub`, so that it must be called again."""
+        if read_only:
+            try:
+                check_version(self.read, dialect.types)
+            except StoreError:
+                self.close()
+                raise
+            return
         if not make:
             self._need_tables()
         with self.transaction() as tx:
