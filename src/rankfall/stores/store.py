@@ -6,11 +6,12 @@ that changes what is known. ``checkpoints`` and ``snapshots`` only save time: ea
 
 from __future__ import annotations
 
+import copy
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from rankfall.errors import ConnectionLostError, LostEntryError, StoreError
 from rankfall.journal.records import BEGINNING, START, Checkpoint, Entry, Event, Mark, Position, Snapshot
@@ -22,6 +23,15 @@ from rankfall.stores.transaction import StoredFeedback, Transaction
 _log = logging.getLogger("rankfall.stores")
 
 T = TypeVar("T")
+
+
+class Overdue(NamedTuple):
+    """A list whose wait is over, and when that was, in the time that counts for waits."""
+
+    id: str
+    model: str
+    owner: str
+    counted_expires: float
 
 
 class Store:
@@ -52,6 +62,13 @@ class Store:
         if version < len(STEPS):
             _log.info("the tables are up to date now", extra={"was": version, "schema": len(STEPS)})
         self.scrub()  # who forgot a user may have been killed before
+
+    def beside(self) -> Store:
+        """The same store for other readers, on a connection of their own: they keep nobody waiting here."""
+        other = copy.copy(self)
+        other._writing, other._reading = threading.RLock(), threading.RLock()
+        other._writer = other._reader = None
+        return other
 
     def _need_tables(self) -> None:
         connection = self.dialect.connect()
@@ -209,17 +226,18 @@ class Store:
         )
         return int(rows[0][0])
 
-    def overdue(self, counted: float, since: float, limit: int) -> list[tuple[str, str, str]]:
-        """(id, model, owner) of lists known to be shown whose wait for feedback ran out after ``since``.
+    def overdue(self, counted: float, since: float, limit: int) -> list[Overdue]:
+        """The first lists known to be shown whose wait for feedback ran out from ``since`` on.
 
         Both moments are of the time that counts for waits.
         """
-        return self.read(
-            "SELECT e.id, e.model, e.owner FROM events e "
-            "WHERE e.expires - e.gaps > ? AND e.expires - e.gaps <= ? AND e.active = 1 "
-            "AND NOT EXISTS (SELECT 1 FROM journal j WHERE j.event_id = e.id) ORDER BY e.id LIMIT ?",
+        rows = self.read(
+            "SELECT e.id, e.model, e.owner, e.expires - e.gaps FROM events e "
+            "WHERE e.expires - e.gaps >= ? AND e.expires - e.gaps <= ? AND e.active = 1 "
+            "AND NOT EXISTS (SELECT 1 FROM journal j WHERE j.event_id = e.id) ORDER BY e.expires - e.gaps LIMIT ?",
             (since, counted, limit),
         )
+        return [Overdue(*row) for row in rows]
 
     def waiting_since(self, after: Position) -> float | None:
         """When the oldest entry after a position was written; None if there is none."""
