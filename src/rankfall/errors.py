@@ -54,6 +54,10 @@ class ConnectionLostError(StoreError):
     """A connection to a database that has ended: the server was restarted, or the network failed."""
 
 
+class OldStoreError(StoreError):
+    """A store whose tables an older version made, opened where they cannot be brought up to date."""
+
+
 class LostEntryError(StoreError):
     """An entry that was in the journal is not there any more: the store went back in time, as after a failover."""
 

@@ -206,13 +206,13 @@ def test_silence_is_that_of_lists_known_to_be_shown(store: Store) -> None:
     with store.transaction() as tx:
         tx.add_events([*lists, event("answered", 15, True), event("waiting", 25, True)])
         tx.append_on_events([feedback("answered")])
-    assert store.overdue(counted=20, since=10, limit=10) == [("a", "m", "k"), ("b", "m", "k")]
-    assert store.overdue(counted=20, since=10, limit=1) == [("a", "m", "k")]
-    assert store.overdue(counted=16, since=15, limit=10) == [("a", "m", "k")]
+    assert store.overdue(counted=20, since=10, limit=10) == [("b", "m", "k", 15), ("a", "m", "k", 16)]
+    assert store.overdue(counted=20, since=10, limit=1) == [("b", "m", "k", 15)]
+    assert store.overdue(counted=16, since=15.5, limit=10) == [("a", "m", "k", 16)]
     with store.transaction() as tx:
         tx.activate("deferred", 118.0, 100.0)  # all but 18 s of it were in gaps
         tx.activate("a", 99.0, 0.0)  # shown already: its wait does not begin again
-    assert [row[0] for row in store.overdue(counted=20, since=10, limit=10)] == ["a", "b", "deferred"]
+    assert [row[0] for row in store.overdue(counted=20, since=10, limit=10)] == ["b", "a", "deferred"]
     assert store.pending(14) == 4
 
 

@@ -74,13 +74,14 @@ class Quiet(Engine):
         super().__init__(open_store(place), clock=clock, **{"rank_patience": PATIENCE, **options})
         self.serve()
 
-    def _between_batches(self) -> None:
+    def _between_batches(self) -> bool:
         while not self.calls.empty():
             what, future = self.calls.get()
             try:
                 future.set_result(what())
             except Exception as problem:
                 future.set_exception(problem)
+        return False
 
     def run(self, what: Callable[[], T]) -> T:
         """Do something in the thread that writes, as if the engine had come to it by itself."""
@@ -138,6 +139,7 @@ class Quiet(Engine):
         self.runner.close()
         self.writer.close()
         self.store.close()
+        self.reader.close()
 
 
 def small_catalog(items: int = 8) -> Catalog:

@@ -224,13 +224,14 @@ class TakeSnapshot(Decision[Snapshot]):
     name: str = ""
 
     def write(self, tx: Transaction, state: ServerState, now: Moment) -> Snapshot:
-        """Store the name, and the states, so that going back to them is fast."""
+        """Store the name, and a global state, so that going back to it is fast: its checkpoint is kept."""
         model = state.model(self.model)
         position = model.position_of("") if model.settings.scope == "global" else None
         snapshot_id = f"s-{secrets.token_hex(6)}"
         snapshot = Snapshot(snapshot_id, self.model, self.name, position or state.position, now.time)
         tx.add_snapshot(snapshot)
-        tx.save(model.unsaved(), state.mark)
+        if position is not None and (copy := model.copy_of("")) is not None:
+            tx.save([copy.checkpoint()], state.mark)
         return snapshot
 
 

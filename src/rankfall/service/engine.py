@@ -19,6 +19,7 @@ from rankfall.service.heartbeat import Heartbeat
 from rankfall.service.list_maker import ListMaker, scores_of
 from rankfall.service.model import Model
 from rankfall.service.owners import OwnerView
+from rankfall.service.pending import PendingCount
 from rankfall.service.ranking import choose
 from rankfall.service.state import ServerState
 from rankfall.service.upkeep import Upkeep
@@ -59,7 +60,10 @@ class Engine:
         on_rebuild: Callable[[], None] = lambda: None,
     ) -> None:
         self.store = store
+        self.reader = store.beside()
+        """The store for whoever looks at it: the page, metrics, lists and snapshots by their ids."""
         self.clock = clock or Clock()
+        self.pending = PendingCount(lambda: self.reader.pending(self.clock.moment().counted))
         self.state = ServerState(store, room, on_rebuild)
         with store.transaction() as tx:
             tx.drop_lost_checkpoints(self.state.position)
@@ -75,8 +79,8 @@ class Engine:
             store, self.state, self.clock, self.health, self.heartbeat.keep, self._between_batches, on_store_error
         )
 
-    def _between_batches(self) -> None:
-        self.upkeep.run()
+    def _between_batches(self) -> bool:
+        return self.upkeep.run()
 
     def serve(self) -> None:
         """From now on feedback can arrive, and the waits for it go on."""
@@ -88,11 +92,11 @@ class Engine:
         self._layouts.shutdown(wait=False)
         self._lists.close()
         try:
-            if self.state.unsaved:
-                self.upkeep.checkpoint()
+            self.upkeep.close()
         except StoreError as problem:
             _log.warning("the state was not saved; it will be folded again", extra={"reason": str(problem)})
         self.store.close()
+        self.reader.close()
 
     def write(self, command: Command[R]) -> R:
         """Have a command carried out, and wait for its result; for callers in a thread."""
@@ -147,18 +151,18 @@ class Engine:
 
     def find_snapshot(self, model: str, snapshot_id: str) -> Snapshot:
         """A snapshot by its id."""
-        for snapshot in self.store.snapshots(model):
+        for snapshot in self.reader.snapshots(model):
             if snapshot.id == snapshot_id:
                 return snapshot
         raise NotFoundError(f"model {model!r} has no snapshot {snapshot_id!r}")
 
     def save_policy(self, model: Model, owner: str, path: Path, upto: Position | None = None) -> None:
         """Write an owner's policy to a file that :func:`rankfall.load` reads: as it is, or as it was at a position."""
-        model.policy_at(self.store, owner, upto or self.state.position).save(path)
+        model.policy_at(self.reader, owner, upto or self.state.position).save(path)
 
     def lag(self) -> float:
         """Age in seconds of the oldest entry of the journal that is not in the state yet."""
-        since = self.store.waiting_since(self.state.position)
+        since = self.reader.waiting_since(self.state.position)
         return 0.0 if since is None else max(0.0, self.clock() - since)
 
 

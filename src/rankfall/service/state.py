@@ -21,7 +21,7 @@ from rankfall.journal.entries import (
 )
 from rankfall.journal.fold import Knowledge
 from rankfall.service.model import Model
-from rankfall.service.owners import OwnerView
+from rankfall.service.owners import OwnerView, in_slices
 from rankfall.stores import BEGINNING, END, START, Checkpoint, Entry, Position, Store
 
 _log = logging.getLogger("rankfall.service")
@@ -163,15 +163,15 @@ class ServerState:
     def load(self, model: str, owners: Sequence[str]) -> dict[str, OwnerView]:
         """Bring the states of owners into memory; those that had to leave for them are saved."""
         views, leaving = self.models[model].load(self._store, owners, self.position)
-        if leaving:
+        for part in in_slices(leaving):
+            checkpoints = [copy.checkpoint() for copy in part]
             with self._store.transaction() as tx:
-                tx.save(leaving, self.mark)
+                tx.save(checkpoints, self.mark)
         return views
 
-    def checkpoints(self) -> list[Checkpoint]:
-        """Everything as it is at this position, to be saved."""
-        states = [state for model in self.models.values() for state in model.unsaved()]
-        return [*states, Checkpoint("", _OWNER, self.position, self._knowledge.pack())]
+    def knowledge_checkpoint(self) -> Checkpoint:
+        """Everything but the states of owners as it is at this position, to be saved."""
+        return Checkpoint("", _OWNER, self.position, self._knowledge.pack())
 
 
 def fingerprint(user: str, salt: str) -> str:

@@ -81,7 +81,7 @@ class Writer:
     Parameters
     ----------
     before : called before feedback is judged and decisions are made.
-    between : called between batches, with nothing else under way.
+    between : called between batches, with nothing else under way; gives whether it wants to be called again soon.
     on_store_error : called when the store could not be read or written.
     """
 
@@ -92,7 +92,7 @@ class Writer:
         clock: Clock,
         health: Health,
         before: Callable[[], None],
-        between: Callable[[], None],
+        between: Callable[[], bool],
         on_store_error: Callable[[], None],
     ) -> None:
         self._store, self._state, self._clock, self._health = store, state, clock, health
@@ -143,15 +143,17 @@ class Writer:
         self._thread.join()
 
     def _run(self) -> None:
+        more = False
         while True:
-            batch = self._next()
+            batch = self._next(0.0 if more else POLL)
+            more = False
             if batch:
                 self._carry_out(batch)
             elif self._ending.is_set():
                 return
             try:
                 self._withdraw()
-                self._between()
+                more = self._between()
                 self._health.went_well("upkeep")
             except StoreError as problem:
                 self._on_store_error()
@@ -163,10 +165,10 @@ class Writer:
                 _log.exception("an error between two batches; the writer goes on")
                 time.sleep(POLL)
 
-    def _next(self) -> list[Job[Any]]:
+    def _next(self, wait: float) -> list[Job[Any]]:
         batch: list[Job[Any]] = []
         try:
-            job = self._jobs.get(timeout=POLL)
+            job = self._jobs.get(timeout=wait)
             while True:
                 if job is not None:
                     batch.append(job)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rankfall.errors import StoreError
+from rankfall.errors import OldStoreError, StoreError
 from rankfall.stores.renumbering import renumber
 from rankfall.stores.schema import Run, Types
 
@@ -102,11 +102,8 @@ STEPS: tuple[Callable[[Run, Types], None], ...] = (
 """What each version adds to the one before; the first makes version 1."""
 
 
-def migrate(run: Run, types: Types) -> int:
-    """Bring the tables up to date inside the transaction of ``run``; the version that was noted, 0 for none.
-
-    Raises StoreError if they are newer than this program.
-    """
+def noted_version(run: Run, types: Types) -> int:
+    """The version of the tables that was noted, 0 for none; raises if they are newer than this program."""
     noted = run(f"SELECT value FROM notes WHERE name = '{NOTE}'") if run(types.there) else []
     version = int(noted[0][0]) if noted else 0  # 0.1.0 made version 1 and did not say so; making it again does nothing
     if version > len(STEPS):
@@ -114,6 +111,24 @@ def migrate(run: Run, types: Types) -> int:
             f"the store has schema version {version}, which a newer Rankfall made; this one reads up to version "
             f"{len(STEPS)}. Upgrade this program"
         )
+    return version
+
+
+def check_version(run: Run, types: Types) -> None:
+    """Raise if there are no tables, or not those of this version."""
+    if not run(types.there):
+        raise StoreError("this database holds no store of Rankfall; rankfall serve makes one")
+    version = noted_version(run, types)
+    if version < len(STEPS):
+        raise OldStoreError("an older Rankfall made this store; open it once where it can be written: rankfall serve")
+
+
+def migrate(run: Run, types: Types) -> int:
+    """Bring the tables up to date inside the transaction of ``run``; the version that was noted, 0 for none.
+
+    Raises StoreError if they are newer than this program.
+    """
+    version = noted_version(run, types)
     for step in STEPS[version:]:
         step(run, types)
     if version < len(STEPS):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import psycopg
@@ -39,7 +39,7 @@ _SETTINGS = {
 
 
 class _Connection:
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, settings: Mapping[str, object]) -> None:
         try:
             self._inner = psycopg.connect(
                 url,
@@ -47,7 +47,7 @@ class _Connection:
                 prepare_threshold=1,
                 connect_timeout=5,
                 application_name="rankfall",
-                options=" ".join(f"-c {name}={value}" for name, value in {**_SETTINGS, **TIMEOUTS}.items()),
+                options=" ".join(f"-c {name}={value}" for name, value in settings.items()),
                 keepalives_idle=10,
                 keepalives_interval=5,
                 keepalives_count=3,
@@ -92,16 +92,17 @@ class _Connection:
         self._inner.close()
 
 
-def postgres_at(url: str) -> Dialect:
+def postgres_at(url: str, *, read_only: bool = False) -> Dialect:
     """The dialect for a database at this address.
 
     Transactions commit in any order, but those that append to the journal do so one at a time: each holds a lock from
     before its first entry until its commit. So entries are numbered in the order of commits, and a reader who sees an
     entry sees all before it.
     """
+    settings = {**_SETTINGS, **TIMEOUTS, **({"default_transaction_read_only": "on"} if read_only else {})}
     return Dialect(
         name="postgresql",
-        connect=lambda: _Connection(url),
+        connect=lambda: _Connection(url, settings),
         types=_TYPES,
         begin="BEGIN",
         patient=("SET LOCAL lock_timeout = 0", "SET LOCAL statement_timeout = 0"),

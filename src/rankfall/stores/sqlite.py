@@ -22,15 +22,21 @@ _SETTINGS = (
 
 
 class _Connection:
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, address: str | Path, settings: Sequence[str]) -> None:
         self._path = path
         try:
-            self._inner = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
+            self._inner = sqlite3.connect(
+                address,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=256,
+                uri=isinstance(address, str),
+            )
         except sqlite3.Error as problem:
             raise StoreError(f"cannot open {path}: {problem}") from problem
         try:
-            for setting in _SETTINGS:
-                self._inner.execute(setting)
+            for setting in settings:
+                self._inner.execute(setting).fetchall()
         except sqlite3.Error as problem:
             self._inner.close()
             raise StoreError(f"cannot open {path}: {problem}") from problem
@@ -48,6 +54,19 @@ class _Connection:
         self._inner.close()
 
 
+def _read_only(path: Path) -> _Connection:
+    """A connection that cannot write. Where nobody can write, and nobody did not finish, the file alone is enough."""
+    address = path.absolute().as_uri()
+    settings = (_PATIENT, "SELECT 1 FROM sqlite_master")
+    try:
+        return _Connection(path, f"{address}?mode=ro", settings)
+    except StoreError:
+        log = path.with_name(f"{path.name}-wal")
+        if log.exists() and log.stat().st_size:
+            raise
+        return _Connection(path, f"{address}?mode=ro&immutable=1", settings)
+
+
 def _scrub(connection: Connection) -> bool:
     """Empty the WAL, where what was deleted still stands; False if a reader or another writer is in the way."""
     connection.run("PRAGMA busy_timeout = 250")
@@ -57,11 +76,11 @@ def _scrub(connection: Connection) -> bool:
         connection.run(_PATIENT)
 
 
-def sqlite_at(path: Path) -> Dialect:
-    """The dialect for a database file, which is made if it is not there."""
+def sqlite_at(path: Path, *, read_only: bool = False) -> Dialect:
+    """The dialect for a database file, which is made if it is not there, unless it is to be read only."""
     return Dialect(
         name="sqlite",
-        connect=lambda: _Connection(path),
+        connect=lambda: _read_only(path) if read_only else _Connection(path, path, _SETTINGS),
         types=Types(
             seq="INTEGER PRIMARY KEY AUTOINCREMENT",
             xid="INTEGER NOT NULL DEFAULT 0",

@@ -6,16 +6,17 @@ that changes what is known. ``checkpoints`` and ``snapshots`` only save time: ea
 
 from __future__ import annotations
 
+import copy
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from rankfall.errors import ConnectionLostError, LostEntryError, StoreError
 from rankfall.journal.records import BEGINNING, START, Checkpoint, Entry, Event, Mark, Position, Snapshot
 from rankfall.stores.dialect import Connection, Dialect, Row
-from rankfall.stores.migrations import STEPS, migrate
+from rankfall.stores.migrations import STEPS, check_version, migrate
 from rankfall.stores.rows import ENTRY, EVENT, EVENT_WIDTH, FROM_JOURNAL, entry_of_row, event_of_row
 from rankfall.stores.transaction import StoredFeedback, Transaction
 
@@ -24,10 +25,19 @@ _log = logging.getLogger("rankfall.stores")
 T = TypeVar("T")
 
 
+class Overdue(NamedTuple):
+    """A list whose wait is over, and when that was, in the time that counts for waits."""
+
+    id: str
+    model: str
+    owner: str
+    counted_expires: float
+
+
 class Store:
     """Reads, and opens transactions. One thread writes; any thread may read."""
 
-    def __init__(self, dialect: Dialect, *, make: bool = True) -> None:
+    def __init__(self, dialect: Dialect, *, make: bool = True, read_only: bool = False) -> None:
         self.dialect = dialect
         self._writing = threading.RLock()
         self._reading = threading.RLock()
@@ -35,6 +45,13 @@ class Store:
         self._reader: Connection | None = None
         self.to_scrub = False
         """Whether readers were in the way of :meth:`scrub`, so that it must be called again."""
+        if read_only:
+            try:
+                check_version(self.read, dialect.types)
+            except StoreError:
+                self.close()
+                raise
+            return
         if not make:
             self._need_tables()
         with self.transaction() as tx:
@@ -48,6 +65,13 @@ class Store:
             self.scrub()  # who forgot a user may have been killed before
         except StoreError as problem:  # a full disk, say: it can be read all the same
             _log.warning("the store cannot be scrubbed now", extra={"reason": str(problem)})
+
+    def beside(self) -> Store:
+        """The same store for other readers, on a connection of their own: they keep nobody waiting here."""
+        other = copy.copy(self)
+        other._writing, other._reading = threading.RLock(), threading.RLock()
+        other._writer = other._reader = None
+        return other
 
     def _need_tables(self) -> None:
         connection = self.dialect.connect()
@@ -205,17 +229,18 @@ class Store:
         )
         return int(rows[0][0])
 
-    def overdue(self, counted: float, since: float, limit: int) -> list[tuple[str, str, str]]:
-        """(id, model, owner) of lists known to be shown whose wait for feedback ran out after ``since``.
+    def overdue(self, counted: float, since: float, limit: int) -> list[Overdue]:
+        """The first lists known to be shown whose wait for feedback ran out from ``since`` on.
 
         Both moments are of the time that counts for waits.
         """
-        return self.read(
-            "SELECT e.id, e.model, e.owner FROM events e "
-            "WHERE e.expires - e.gaps > ? AND e.expires - e.gaps <= ? AND e.active = 1 "
-            "AND NOT EXISTS (SELECT 1 FROM journal j WHERE j.event_id = e.id) ORDER BY e.id LIMIT ?",
+        rows = self.read(
+            "SELECT e.id, e.model, e.owner, e.expires - e.gaps FROM events e "
+            "WHERE e.expires - e.gaps >= ? AND e.expires - e.gaps <= ? AND e.active = 1 "
+            "AND NOT EXISTS (SELECT 1 FROM journal j WHERE j.event_id = e.id) ORDER BY e.expires - e.gaps LIMIT ?",
             (since, counted, limit),
         )
+        return [Overdue(*row) for row in rows]
 
     def waiting_since(self, after: Position) -> float | None:
         """When the oldest entry after a position was written; None if there is none."""

@@ -180,6 +180,7 @@ def lock_database(site: Site, chance: Chance) -> None:
 KILLS: dict[str, dict[str, Fault]] = {
     "postgresql": {
         "kill -9 of a server": kill_server,
+        "kill -9 of a server's first process": kill_first_process,
         "kill -9 of a worker": kill_worker,
         "kill -9 of a backend of PostgreSQL": kill_backend,
         "crash of PostgreSQL": crash_database,

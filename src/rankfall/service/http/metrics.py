@@ -102,7 +102,7 @@ class _Shared:
     def collect(self) -> Iterator[Any]:
         engine = self._engine
         try:
-            pending, lag, up = float(engine.store.pending(engine.clock.moment().counted)), engine.lag(), 1.0
+            pending, lag, up = float(engine.pending()), engine.lag(), 1.0
         except StoreError:
             pending, lag, up = float("nan"), float("nan"), 0.0
         yield GaugeMetricFamily("rankfall_store_up", "Whether the store can be read", up)

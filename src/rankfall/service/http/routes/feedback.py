@@ -93,7 +93,7 @@ async def activate(request: Request) -> Response:
 async def event(request: Request) -> Response:
     """Give the list, and what came of it."""
     engine, grant = state_of(request).engine, grant_of(request)
-    store, event_id = engine.store, path_name(request, "event_id")
+    store, event_id = engine.reader, path_name(request, "event_id")
     found = await asyncio.to_thread(store.event, event_id)
     if found is None or not grant.may("admin", found.model):
         raise NotFoundError("no list with this event_id")

@@ -98,7 +98,7 @@ async def model(request: Request) -> Response:
             created_at=moment(found.history.created),
             weights=[] if view is None else await asyncio.to_thread(_weights, view),
             counts=ModelCounts(
-                ranked=await asyncio.to_thread(engine.store.ranked, name) + found.history.forgotten,
+                ranked=await asyncio.to_thread(engine.reader.ranked, name) + found.history.forgotten,
                 with_feedback=with_feedback,
                 clicked=clicked,
                 no_click=with_feedback - clicked,

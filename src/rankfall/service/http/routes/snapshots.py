@@ -51,7 +51,7 @@ async def make_snapshot(request: Request) -> Response:
 async def snapshots(request: Request) -> Response:
     """Give the snapshots of the model, oldest first."""
     engine, model = _named(request)
-    found = await asyncio.to_thread(engine.store.snapshots, model.name)
+    found = await asyncio.to_thread(engine.reader.snapshots, model.name)
     return json_response(SnapshotsResponse([_shown(one) for one in found]))
 
 
