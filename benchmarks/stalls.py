@@ -148,7 +148,8 @@ def memory_words(used: list[float], every: float = 5.0) -> str:
 def report(setting: Setting, found: dict[str, Any], limit: float) -> list[str]:
     """The lines on a run."""
     times = found["times"]
-    lines = [f"\n## {setting.store}: {len(times):,} requests, {found['rate']:.0f} pairs a second\n"]
+    words = f"{len(times):,} requests, {found['failed']:,} of them failed, {found['rate']:.0f} pairs a second"
+    lines = [f"\n## {setting.store}: {words}\n"]
     lines += ["| | p50 ms | p99 | p99.9 | longest | longest silence |", "|---|---:|---:|---:|---:|---:|"]
     for kind, name in enumerate(("rank", "feedback")):
         lines.append(f"| {name} | {quantiles(times[times[:, 0] == kind])} |")
@@ -194,7 +195,7 @@ def run(setting: Setting, folder: Path, where: dict[str, Any], users: int, optio
         memory: list[float] = []
         watched["memory"] = (lambda: memory.append(memory_of(served)), 5.0)
         held = {name: stack.enter_context(looking(what, moment)) for name, (what, moment) in watched.items()}
-        call(
+        called = call(
             served.port,
             60 * options["minutes"],
             options["connections"],
@@ -205,7 +206,7 @@ def run(setting: Setting, folder: Path, where: dict[str, Any], users: int, optio
         )
     lines = [json.loads(line) for line in samples.read_text().splitlines() if line.endswith("]")]
     times = np.frombuffer(record.read_bytes()).reshape(-1, 3)
-    return {"times": times, "rate": rate, "samples": lines, **held, "memory": memory}
+    return {"times": times, "rate": rate, "samples": lines, **held, "memory": memory, "failed": called["failed"]}
 
 
 @click.command(help=__doc__)
