@@ -16,7 +16,8 @@ test: lint servers  ## everything: style, types, layers, tests, doctests
 stress: $(READY) servers  ## the tests that crash, wait or race, 20 times; about an hour
 	$(BIN)/python scripts/stress.py
 
-soak: $(READY) servers  ## the long forms of the tests that crash servers; an hour or more
+soak: $(READY) servers  ## servers under load for an hour while everything goes wrong, then the long forms of tests
+	$(BIN)/python scripts/soak.py --write docs/reliability.md
 	$(BIN)/python -m pytest -m soak
 
 field: $(READY)  ## every study of the field, into docs/field-results.md; about an hour

@@ -3,10 +3,13 @@
     python benchmarks/load.py --out load.md
     python benchmarks/load.py --quick
     python benchmarks/load.py --only "1000 global 1w sqlite" --seconds 30
+    python benchmarks/load.py --before ../rankfall-before --only "1000 global 1w"
 
 Each list and each feedback is durable before its response is sent. For every setting, in turns on this machine: a
 service of the same stack that does nothing, with the same bodies and workers; then ``rankfall serve`` at full load, and
-at half of that, with requests at random moments. The callers run on the same machine and take their share of it.
+at half of that, with requests at random moments. The callers run on the same machine and take their share of it, so
+processor time is counted too, for each pair, by process: the server with its workers, the processes of PostgreSQL, the
+callers. Each row is written when it is measured.
 """
 
 import json
@@ -25,8 +28,7 @@ from typing import Any
 import click
 import httpx
 import psutil
-from rich.console import Console
-from rich.table import Table
+from load_table import Table, cells_of
 
 sys.path.insert(
     0, str(Path(__file__).parents[1] / "tests" / "support")
@@ -54,6 +56,12 @@ class Setting:
         """What --only selects by."""
         return [str(self.items), self.scope, f"{self.workers}w", self.store]
 
+    @property
+    def cells(self) -> list[str]:
+        """How the table says it."""
+        models = "1" if self.scope == "global" else f"{USERS:,}"
+        return [f"{self.items:,}", models, str(self.workers), self.store]
+
     def __str__(self) -> str:
         whose = "one model" if self.scope == "global" else f"{USERS:,} users' models"
         return f"{self.items:,} items, {whose}, {self.workers} worker{'s'[: self.workers - 1]}, {self.store}"
@@ -65,18 +73,21 @@ SETTINGS = [
 ]
 
 
-def call(port: int, seconds: float, connections: int, **options: object) -> dict[str, Any]:
-    """Load the server at this port from a process of its own."""
-    options = {"port": port, "seconds": seconds, "connections": connections, "users": USERS, **options}
+def call(
+    port: int, seconds: float, connections: int, watch: dict[str, int] | None = None, **options: object
+) -> dict[str, Any]:
+    """Load the server at this port from a process of its own; ``watch`` has processes whose time is counted."""
+    options = {"users": USERS, **options, "port": port, "seconds": seconds, "connections": connections}
     arguments = [text for name, value in options.items() for text in (f"--{name.replace('_', '-')}", str(value))]
+    arguments += [text for name, pid in (watch or {}).items() for text in ("--watch", f"{name}={pid}")]
     command = [sys.executable, str(HERE / "load_caller.py"), *arguments]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return dict(json.loads(done.stdout))
 
 
 @contextmanager
-def serving_nothing(answer: str, workers: int) -> Iterator[int]:
-    """The port of a service that does nothing."""
+def serving_nothing(answer: str, workers: int) -> Iterator[tuple[int, int]]:
+    """The port and the process of a service that does nothing."""
     reserved = ReservedPort()
     port = reserved.number
     options = ["--loop", "uvloop", "--http", "httptools", "--log-level", "warning", "--no-access-log"]
@@ -90,29 +101,37 @@ def serving_nothing(answer: str, workers: int) -> Iterator[int]:
                 break
             except httpx.TransportError:
                 time.sleep(0.05)
-        yield port
+        yield port, process.pid
     finally:
         process.terminate()
         process.wait()
         reserved.close()
 
 
+def catalog_in(folder: Path, items: int) -> Path:
+    """A file with so many items."""
+    path = folder / f"{items}.parquet"
+    return path if path.exists() else make_catalog(path, items=items, topics=20, features=10)
+
+
 @contextmanager
-def serving(setting: Setting, folder: Path, postgres: Cluster | None) -> Iterator[Served]:
-    """`rankfall serve` as the setting says, with a store of its own."""
-    catalog = folder / f"{setting.items}.parquet"
-    if not catalog.exists():
-        make_catalog(catalog, items=setting.items, topics=20, features=10)
-    name = "-".join(setting.words)
+def serving(
+    setting: Setting, folder: Path, postgres: Cluster | None, code: str = "now", source: Path | None = None
+) -> Iterator[Served]:
+    """`rankfall serve` as the setting says, with a store of its own; ``source`` is the code to run, if not this."""
+    catalog = catalog_in(folder, setting.items)
+    name = "-".join([code, *setting.words])
     where: dict[str, Any] = {"data": folder / name} if postgres is None else {"store": postgres.fresh()}
     log = folder / f"{name}.log"
-    with Served(log=log, catalog=catalog, scope=setting.scope, workers=setting.workers, **where) as served:
+    environment = {} if source is None else {"PYTHONPATH": str(source / "src")}
+    options = {"scope": setting.scope, "workers": setting.workers, **where}
+    with Served(log=log, catalog=catalog, environment=environment, **options) as served:
         yield served
 
 
-def give_all_users_a_model(served: Served, batch: int = 100) -> None:
+def give_all_users_a_model(served: Served, users: int = USERS, batch: int = 100) -> None:
     """One list and one feedback for every user there is."""
-    for start in range(0, USERS, batch):
+    for start in range(0, users, batch):
         wanted = [{"model": "default", "user": f"user {n}", "k": 10} for n in range(start, start + batch)]
         lists = served.client.post("/v1/rank", json={"requests": wanted}).raise_for_status().json()["results"]
         clicks = [{"event_id": shown["event_id"], "clicked": 1 + n % 10} for n, shown in enumerate(lists)]
@@ -126,16 +145,33 @@ def memory(served: Served) -> float:
     return float(sum(process.memory_info().rss for process in (server, *server.children(recursive=True))) / 2**20)
 
 
-def measure(setting: Setting, served: Served, rounds: int, seconds: float, connections: int) -> dict[str, Any]:
-    """All figures of a row. Both services take turns, so that other work on this machine slows both down alike."""
-    answer = served.client.post("/v1/models/default/rank", json={"user": "user 0", "k": 10}).raise_for_status().text
-    with serving_nothing(answer, setting.workers) as port:
-        call(served.port, 2.0, connections)  # compiled, cached, connected
-        begin = memory(served)
-        turns = [(call(port, seconds, connections), call(served.port, seconds, connections)) for _ in range(rounds)]
-    nothing, full = (middle(list(found)) for found in zip(*turns, strict=True))
-    half = call(served.port, rounds * seconds, connections, rate=max(1.0, full["pairs"] / 2))
-    return {"nothing": nothing, "full": full, "half": half, "begin": begin, "end": memory(served)}
+def measure(
+    setting: Setting, codes: dict[str, Served], store: int | None, rounds: int, seconds: float, connections: int
+) -> dict[str, dict[str, Any]]:
+    """All figures of a setting, for each code. All take turns, so that other work on this machine slows all down."""
+    some = next(iter(codes.values()))
+    answer = some.client.post("/v1/models/default/rank", json={"user": "user 0", "k": 10}).raise_for_status().text
+
+    def load(served: Served, seconds: float, **options: object) -> dict[str, Any]:
+        assert served.process is not None
+        watch = {"server": served.process.pid} | ({} if store is None else {"store": store})
+        return call(served.port, seconds, connections, watch, **options)
+
+    found: dict[str, dict[str, Any]] = {code: {} for code in codes}
+    turns: dict[str, list[dict[str, Any]]] = {code: [] for code in ("nothing", *codes)}
+    with serving_nothing(answer, setting.workers) as (port, pid):
+        for code, served in codes.items():
+            load(served, 2.0)  # compiled, cached, connected
+            found[code]["begin"] = memory(served)
+        for _ in range(rounds):
+            turns["nothing"].append(call(port, seconds, connections, {"server": pid}))
+            for code, served in codes.items():
+                turns[code].append(load(served, seconds))
+    for code, served in codes.items():
+        full = middle(turns[code])
+        half = load(served, rounds * seconds, rate=max(1.0, full["pairs"] / 2))
+        found[code] |= {"nothing": middle(turns["nothing"]), "full": full, "half": half, "end": memory(served)}
+    return found
 
 
 def middle(found: list[dict[str, Any]]) -> dict[str, Any]:
@@ -143,47 +179,6 @@ def middle(found: list[dict[str, Any]]) -> dict[str, Any]:
     chosen = sorted(found, key=lambda one: one["requests"])[len(found) // 2]
     failures = [one["failure"] for one in found if one["failed"]]
     return chosen | {"failed": sum(one["failed"] for one in found), "failure": "; ".join(failures)}
-
-
-COLUMNS = [
-    "items",
-    "models",
-    "workers",
-    "store",
-    "nothing, requests/s",
-    "pairs/s",
-    "requests/s",
-    "of nothing",
-    "rank p50 / p99 ms",
-    "at half load",
-    "memory MiB",
-    "failed",
-]
-
-
-def row(setting: Setting, found: dict[str, Any]) -> list[str]:
-    """The cells of a row."""
-    full, half, nothing = found["full"], found["half"], found["nothing"]
-    return [
-        f"{setting.items:,}",
-        "1" if setting.scope == "global" else f"{USERS:,}",
-        str(setting.workers),
-        setting.store,
-        f"{nothing['requests']:,.0f}",
-        f"{full['pairs']:,.0f}",
-        f"{full['requests']:,.0f}",
-        f"{full['requests'] / nothing['requests']:.0%}",
-        f"{full['rank']['p50']:.1f} / {full['rank']['p99']:.1f}",
-        f"{half['rank']['p50']:.1f} / {half['rank']['p99']:.1f}",
-        f"{found['begin']:,.0f} → {found['end']:,.0f}",
-        str(nothing["failed"] + full["failed"] + half["failed"]),
-    ]
-
-
-def markdown(rows: list[list[str]], note: str) -> str:
-    """The table as a page keeps it."""
-    lines = [COLUMNS, ["---:"] * len(COLUMNS), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + f"\n\n{note}\n"
 
 
 def chosen(only: tuple[str, ...], quick: bool) -> list[Setting]:
@@ -213,37 +208,53 @@ def stores(settings: list[Setting]) -> Iterator[tuple[Path, Cluster | None]]:
 @click.option("--connections", type=int, default=16, show_default=True)
 @click.option("--only", multiple=True, help="Words of settings, such as '1000 global 1w sqlite'; may be repeated.")
 @click.option("--quick", is_flag=True, help="1,000 items, one worker, a round of 3 seconds, users without models yet.")
+@click.option(
+    "--before",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder with another version of the source: it takes its turns beside this one.",
+)
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write the table there, as Markdown.")
-def main(seconds: float, rounds: int, connections: int, only: tuple[str, ...], quick: bool, out: Path | None) -> None:
+def main(
+    seconds: float,
+    rounds: int,
+    connections: int,
+    only: tuple[str, ...],
+    quick: bool,
+    before: Path | None,
+    out: Path | None,
+) -> None:
     """Measure and print."""
     seconds, rounds = (3.0, 1) if quick else (seconds, rounds)
     settings = chosen(only, quick)
     if not settings:
         words = sorted({word for setting in SETTINGS for word in setting.words})
         raise click.ClickException(f"no setting has these words; there are {', '.join(words)}")
-    console, rows = Console(), []
-    table = Table(*COLUMNS)
+    note = f"The middle of {rounds} rounds of {seconds:g} s, {connections} connections; server, store and callers"
+    table = Table(f"{note} share {psutil.cpu_count()} cores.", click.echo, out)
+    versions = {"now": None} if before is None else {"before": before, "now": None}
     with stores(settings) as (folder, postgres):
         for setting in settings:
-            console.print(f"{setting} ...", style="dim")
+            click.secho(f"{setting} ...", dim=True, err=True)
+            database = postgres if setting.store == "postgresql" else None
             try:
-                with serving(setting, folder, postgres if setting.store == "postgresql" else None) as served:
+                with ExitStack() as stack:
+                    codes = {
+                        code: stack.enter_context(serving(setting, folder, database, code, source))
+                        for code, source in versions.items()
+                    }
                     if setting.scope == "user" and not quick:
-                        give_all_users_a_model(served)
-                    found = measure(setting, served, rounds, seconds, connections)
+                        for served in codes.values():
+                            give_all_users_a_model(served)
+                    store = None if database is None else database.pid
+                    found = measure(setting, codes, store, rounds, seconds, connections)
             except RuntimeError as problem:
-                console.print(f"not served: {problem}", style="red", markup=False)
+                click.secho(f"not served: {problem}", fg="red", err=True)
                 continue
-            rows.append(row(setting, found))
-            table.add_row(*rows[-1])
-            for part in ("nothing", "full", "half"):
-                if found[part]["failed"]:
-                    console.print(f"{part}: {found[part]['failure']}", style="red", markup=False)
-    console.print(table)
-    if out is not None:
-        cores = psutil.cpu_count()
-        note = f"The middle of {rounds} rounds of {seconds:g} s, {connections} connections; server, store and callers"
-        out.write_text(markdown(rows, f"{note} share {cores} cores."))
+            for code, figures in found.items():
+                table.add(cells_of(code, setting.cells, figures))
+                for part in ("nothing", "full", "half"):
+                    if figures[part]["failed"]:
+                        click.secho(f"{part}: {figures[part]['failure']}", fg="red", err=True)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 """Call a service for a while, with pairs of rank and feedback, and print rates and times as JSON.
 
     python benchmarks/load_caller.py --port 8321 --seconds 10 --connections 16
-    python benchmarks/load_caller.py --port 8321 --seconds 10 --rate 200
+    python benchmarks/load_caller.py --port 8321 --seconds 10 --rate 200 --watch server=1234
 
 ``benchmarks/load.py`` runs it in a process of its own. It speaks HTTP by hand, to take as little time as Python can.
 Without a rate, every connection sends its next request as soon as it has a response. With a rate, pairs arrive at
 random moments, whether or not the server keeps up; the time of a list counts from its arrival, also while it waits for
-a free connection.
+a free connection. The processor time of the processes to watch is that of the seconds measured, not of the warm-up.
 """
 
 import asyncio
@@ -15,10 +15,12 @@ import json
 import random
 from array import array
 from collections import deque
+from pathlib import Path
 from time import perf_counter, process_time
 
 import click
 import uvloop
+from processor_time import processor_time
 
 HEAD = b"POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
 K = 10
@@ -27,8 +29,10 @@ K = 10
 class Load:
     """Which requests are sent and when, and what is counted."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, users: int, rate: float | None, model: str) -> None:
-        self.loop, self.users, self.rate = loop, users, rate
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, users: int, rate: float | None, model: str, silent: float = 0.0
+    ) -> None:
+        self.loop, self.users, self.rate, self.silent = loop, users, rate, silent
         self.path = f"/v1/models/{model}/rank".encode()
         self.free: deque[Connection] = deque()
         self.waiting: deque[float] = deque()
@@ -41,6 +45,7 @@ class Load:
         self.since, self.worked = perf_counter(), process_time()
         self.pairs = self.requests = self.failed = 0
         self.rank_seconds, self.feedback_seconds = array("d"), array("d")
+        self.record = array("d")  # for each request: whether it was a feedback, when it was sent, when it was served
         self.failure = ""
 
     def fail(self, why: str) -> None:
@@ -118,11 +123,16 @@ class Connection(asyncio.Protocol):
             return
         answer, self.received = self.received, b""
         self.load.requests += 1
-        took = perf_counter() - self.since
+        now = perf_counter()
+        took = now - self.since
+        self.load.record.extend((not self.ranking, self.since, now))
         if self.ranking:
             self.load.rank_seconds.append(took)
             event_id = _value(answer, b'"event_id":', end)
             if answer[9:12] == b"200" and event_id is not None:
+                if random.random() < self.load.silent:
+                    self.load.release(self)
+                    return
                 self.feedback(event_id)
                 return
         else:
@@ -140,27 +150,42 @@ def _value(answer: bytes, name: bytes, start: int) -> bytes | None:
 
 
 async def call(
-    port: int, seconds: float, connections: int, users: int, rate: float | None, warm_up: float, model: str
+    port: int,
+    seconds: float,
+    connections: int,
+    users: int,
+    rate: float | None,
+    warm_up: float,
+    model: str,
+    watch: tuple[str, ...],
+    silent: float,
+    record: Path | None,
 ) -> dict[str, object]:
     """Call a server for some seconds; the rates and times measured."""
     loop = asyncio.get_running_loop()
-    load = Load(loop, users, rate, model)
+    load = Load(loop, users, rate, model, silent)
+    watched = {name: int(pid) for name, _, pid in (one.partition("=") for one in watch)}
     for _ in range(connections):
         await loop.create_connection(lambda: Connection(load), "127.0.0.1", port)
     load.open, load.next = True, perf_counter()
     load.arrive()
     load.match()
     await asyncio.sleep(warm_up)
+    before = {name: processor_time(pid) for name, pid in watched.items()}
     load.forget()
     await asyncio.sleep(seconds)
     took = perf_counter() - load.since
+    used = {name: processor_time(pid) - before[name] for name, pid in watched.items()}
+    used["callers"] = process_time() - load.worked
     load.open = False
+    if record is not None:
+        record.write_bytes(load.record.tobytes())
     return {
         "pairs": load.pairs / took,
         "requests": load.requests / took,
         "rank": _quantiles(load.rank_seconds),
         "feedback": _quantiles(load.feedback_seconds),
-        "busy": (process_time() - load.worked) / took,
+        "processor": {name: 1e3 * seconds / max(load.pairs, 1) for name, seconds in used.items()},
         "waiting": len(load.waiting),
         "failed": load.failed,
         "failure": load.failure,
@@ -181,6 +206,9 @@ def _quantiles(seconds: "array[float]") -> dict[str, float]:
 @click.option("--rate", type=float, help="Pairs a second.  [default: as many as the service can take]")
 @click.option("--warm-up", type=float, default=1.0, show_default=True, help="Seconds before measuring begins.")
 @click.option("--model", default="default", show_default=True, help="Model to call.")
+@click.option("--silent", type=float, default=0.0, show_default=True, help="Share of lists without feedback.")
+@click.option("--record", type=click.Path(path_type=Path), help="Write the times of all requests there.")
+@click.option("--watch", multiple=True, help="name=pid of a process whose processor time is counted.")
 def main(**options: object) -> None:
     """Call the service and print what was measured."""
     gc.disable()

@@ -1,7 +1,7 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from postgres import Cluster
 
 collect_ignore = ["fixtures"]  # scripts there run with the version that wrote the files beside them
-pytest.register_assert_rewrite("callers", "served")
+pytest.register_assert_rewrite("callers", "served", "soaking")
 
 # Neither a deadline nor a check of speed: the first example may compile a kernel, and the machine may be busy.
 # Derandomized: the same examples on every machine.
@@ -79,3 +79,12 @@ def service_url(tmp_path_factory: pytest.TempPathFactory, small_catalog: Path) -
     folder = tmp_path_factory.mktemp("service")
     with Served(log=folder / "log", data=folder / "data", catalog=small_catalog) as served:
         yield served.url
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A browser."""
+    from browser import chromium
+
+    with chromium(tmp_path_factory.mktemp("browser")) as browser:
+        yield browser

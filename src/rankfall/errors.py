@@ -54,6 +54,14 @@ class ConnectionLostError(StoreError):
     """A connection to a database that has ended: the server was restarted, or the network failed."""
 
 
+class OldStoreError(StoreError):
+    """A store whose tables an older version made, opened where they cannot be brought up to date."""
+
+
+class LostEntryError(StoreError):
+    """An entry that was in the journal is not there any more: the store went back in time, as after a failover."""
+
+
 class JournalError(RankfallError):
     """An entry of the journal that this version cannot read: a newer one wrote it."""
 
@@ -121,3 +129,20 @@ class InvalidError(ServiceError):
     """A request that the service, or already the client, cannot take."""
 
     usual = ("invalid", 422)
+
+
+QUOTED = 100
+"""Characters of a value that a message quotes at most."""
+
+
+def short(value: object) -> str:
+    """A value as messages quote it: its beginning only, if it is long.
+
+    >>> short("abc"), short(7)
+    ("'abc'", '7')
+    >>> len(short("x" * 1_000_000))
+    103
+    """
+    text = repr(value[:QUOTED] if isinstance(value, str) else value)
+    long = len(text) > QUOTED or (isinstance(value, str) and len(value) > QUOTED)
+    return f"{text[:QUOTED]}..." if long else text

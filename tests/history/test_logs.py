@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from linear_policies import LINEAR
-from logged import CATALOG, Watch, batch_state, clicks, drive, running, same, state_of
+from logged import CATALOG, batch_state, clicks, drive, running, same, state_of
 from waiting import wait_until
 
 from rankfall import Catalog, load
@@ -24,7 +24,7 @@ from rankfall.history.importing import import_clicks
 from rankfall.history.replay import replay
 from rankfall.journal.catalogs import shape_of
 from rankfall.policies.forgetting import Discount, Forgetting, Window
-from rankfall.service.commands import CreateModel, PatchItem, PutItems, Reset, Restore, TakeSnapshot
+from rankfall.service.commands import ChangeSettings, CreateModel, PatchItem, PutItems, Reset, Restore, TakeSnapshot
 from rankfall.service.engine import Engine
 from rankfall.service.items import catalog_of
 from rankfall.service.setup import prepare
@@ -106,16 +106,18 @@ def test_resets_and_restores_are_in_the_log(place: str, tmp_path: Path) -> None:
 
 
 def test_silence_is_in_the_log(place: str, tmp_path: Path) -> None:
-    watch = Watch()
-    with running(place, watch, mode="apprentice") as engine:
-        drive(engine, 9, candidates=list(CATALOG.ids[:9]), exclude=[CATALOG.ids[2]])
-        watch.ahead = 3_600.0
+    asked = {"candidates": list(CATALOG.ids[:9]), "exclude": [CATALOG.ids[2]]}
+    with running(place, mode="apprentice") as engine:
+        drive(engine, 8, **asked)
+        engine.write(ChangeSettings("default", {"feedback_wait": 0.01}))
+        drive(engine, 1, **asked)
+        engine.serve()
         counts = engine.state.model("default").history.counts
         wait_until(lambda: any(expired for _, _, expired in counts.counts.values()))
         export(engine.store, tmp_path)
         assert same(batch_state(tmp_path), state_of(engine))
     events = pl.read_parquet(tmp_path / "events.parquet")
-    assert set(events["result"]) == {"feedback", "expired"}
+    assert set(events["result"]) == {"feedback", "expired", None}
     assert events.filter(result="expired")["clicked"].to_list() == [[]]
     assert events["candidates"].to_list() == [list(CATALOG.ids[:9])] * 9
     assert events["exclude"].to_list() == [[CATALOG.ids[2]]] * 9

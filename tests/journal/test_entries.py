@@ -9,6 +9,7 @@ from rankfall.journal.entries import (
     CatalogChanged,
     Encoded,
     FeedbackExpired,
+    FeedbackForgotten,
     FeedbackGiven,
     Forgetting,
     ItemPatched,
@@ -30,12 +31,13 @@ RECORDS: list[Record] = [
     FeedbackGiven((0, 3)),
     FeedbackGiven(()),
     FeedbackExpired(),
+    FeedbackForgotten("policy", clicked=True, covered=2),
     CatalogChanged(items=b"items", delete=("a", "b"), replace=True),
     CatalogChanged(patch=ItemPatched(7, title="A", coverage={"x": 0.1}, relevance=(0.3,)), delete=(1,)),
     ModelCreated(policy="CascadeHybrid", gamma=1 / 3, forgetting=Forgetting(window=3), feedback=None),
     SettingsChanged(pinned=(Pinned("a", 1),), blocked=("b", "c")),
     ModelReset(),
-    ModelRestored((5, 17), "s-1"),
+    ModelRestored(17, "s-1"),
     UserForgotten("salt", "digest"),
 ]
 
@@ -63,7 +65,7 @@ def test_every_kind_is_among_these_records() -> None:
         ),
         (("settings", '{"gamma": 2}'), SettingsChanged(gamma=2.0)),
         (("reset", "{}"), ModelReset()),
-        (("restore", '{"source": [0, 4], "snapshot": "s-2"}'), ModelRestored((0, 4), "s-2")),
+        (("restore", '{"source": [0, 4], "snapshot": "s-2"}'), ModelRestored(4, "s-2")),
         (("forget", '{"salt": "s", "digest": "d"}'), UserForgotten("s", "d")),
     ],
 )

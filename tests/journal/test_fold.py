@@ -20,7 +20,7 @@ from rankfall.journal.entries import (
     encode,
 )
 from rankfall.journal.fold import Epoch, Knowledge
-from rankfall.journal.records import Entry, Position
+from rankfall.journal.records import Entry
 
 ITEMS = Catalog(relevance=[[1.0], [2.0]], ids=["a", "b"])
 RECORDS: list[Record] = [
@@ -30,7 +30,7 @@ RECORDS: list[Record] = [
     SettingsChanged(gamma=0.5),
     ModelReset(),
     FeedbackExpired(),
-    ModelRestored((0, 3), "s-1"),
+    ModelRestored(3, "s-1"),
     CatalogChanged(delete=("a",)),
     UserForgotten("salt", "digest"),
 ]
@@ -40,7 +40,7 @@ def entry_of(seq: int, record: Record | Encoded) -> Entry:
     kind, version, body, blob = record if isinstance(record, Encoded) else encode(record)
     model = "" if kind in ("catalog", "forget") else "m"
     event = f"e{seq}" if kind in ("feedback", "expired") else None
-    return Entry(Position(0, seq), kind, version, model, "", 60.0 * seq, event, body, blob, "policy", True, 3, None)
+    return Entry(seq, kind, version, model, "", 60.0 * seq, event, body, blob, "policy", True, 3, None)
 
 
 def folded(records: list[Record]) -> Knowledge:
@@ -62,11 +62,11 @@ def plain(known: Knowledge) -> object:
 def test_what_each_entry_means() -> None:
     known = folded(RECORDS)
     model = known.models["m"]
-    assert (known.position, known.catalog.version, known.catalog.current().ids) == (Position(0, 9), 8, ("b",))
+    assert (known.position, known.catalog.version, known.catalog.current().ids) == (9, 8, ("b",))
     assert (model.settings.policy, model.settings.gamma, model.settings.k) == ("CascadeLinUCB", 0.5, 2)
-    epochs = [Epoch(Position(0, 2)), Epoch(Position(0, 5)), Epoch(Position(0, 7), Position(0, 3))]
+    epochs = [Epoch(2), Epoch(5), Epoch(7, 3)]
     assert model.epochs == epochs
-    assert [model.epoch_at(Position(0, seq)) for seq in (2, 4, 6, 9)] == [epochs[0], epochs[0], epochs[1], epochs[2]]
+    assert [model.epoch_at(seq) for seq in (2, 4, 6, 9)] == [epochs[0], epochs[0], epochs[1], epochs[2]]
     assert model.counts.counts == {"policy": [2, 1, 1]}
 
 
@@ -98,5 +98,5 @@ def test_what_cannot_be_read_changes_nothing(entry: Encoded) -> None:
 
 
 def test_a_checkpoint_that_cannot_be_read() -> None:
-    assert Knowledge.unpack(b"", Position(0, 1)) is None
-    assert Knowledge.unpack(folded(RECORDS).pack()[:-1], Position(0, 9)) is None
+    assert Knowledge.unpack(b"", 1) is None
+    assert Knowledge.unpack(folded(RECORDS).pack()[:-1], 9) is None

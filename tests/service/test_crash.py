@@ -3,7 +3,6 @@
 import random
 import signal
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import httpx
 import numpy as np
 import pytest
 from callers import Callers, K, Shown, check, learned_apart, result_of, weights
-from needs import small_disk
+from needs import fill, small_disk
 from postgres import Cluster
 from served import Served, make_catalog
 from waiting import PATIENCE, wait_past, wait_until
@@ -19,10 +18,7 @@ from waiting import PATIENCE, wait_past, wait_until
 pytestmark = pytest.mark.stress
 
 A_DAY = 86_400
-
-
-def times(short: int, long: int) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("times", [short, pytest.param(long, marks=pytest.mark.soak)])
+LISTS = 200
 
 
 @pytest.fixture
@@ -45,16 +41,13 @@ def be_patient(served: Served) -> None:
     served.patch("/v1/models/default", feedback_wait=A_DAY)
 
 
-@times(5, 300)
-def test_a_killed_server_has_all_it_acknowledged(
-    times: int, tmp_path: Path, catalog: Path, store: dict[str, Any]
-) -> None:
+def test_a_killed_server_has_all_it_acknowledged(tmp_path: Path, catalog: Path, store: dict[str, Any]) -> None:
     rng = random.Random(0)
     with serve(tmp_path, catalog, **store) as served:
         be_patient(served)
         callers = Callers(served.url)
         with callers.calling():
-            for n in range(times):
+            for n in range(5):
                 callers.wait_for("shown", times=rng.randint(1, 40))
                 served.kill()
                 callers.wait_for("cut")
@@ -71,16 +64,15 @@ def test_a_killed_server_has_all_it_acknowledged(
         assert served.stop() in (0, -signal.SIGTERM)
 
 
-@times(3, 60)
 def test_a_server_outlives_a_crash_of_its_database(
-    times: int, tmp_path: Path, catalog: Path, postgres: Cluster, postgres_url: str
+    tmp_path: Path, catalog: Path, postgres: Cluster, postgres_url: str
 ) -> None:
     rng = random.Random(1)
     with serve(tmp_path, catalog, store=postgres_url) as served:
         be_patient(served)
         callers = Callers(served.url, baselines=True)
         with callers.calling():
-            for _ in range(times):
+            for _ in range(3):
                 callers.wait_for("shown", times=rng.randint(1, 40))
                 postgres.stop("immediate")
                 callers.wait_for("503", "fallback")  # it stays down until callers have seen both
@@ -92,24 +84,20 @@ def test_a_server_outlives_a_crash_of_its_database(
         check(served, callers.shown)
 
 
-@times(10, 500)
-def test_a_server_outlives_cut_connections(
-    times: int, tmp_path: Path, catalog: Path, postgres: Cluster, postgres_url: str
-) -> None:
+def test_a_server_outlives_cut_connections(tmp_path: Path, catalog: Path, postgres: Cluster, postgres_url: str) -> None:
     rng = random.Random(2)
     with serve(tmp_path, catalog, store=postgres_url) as served:
         be_patient(served)
         callers = Callers(served.url, baselines=True)
         with callers.calling():
-            for _ in range(times):
+            for _ in range(10):
                 callers.wait_for("shown", times=rng.randint(1, 30))
                 wait_until(lambda: postgres.cut(postgres_url) > 0)
         assert callers.seen["cut"] == 0, "the server itself answers all the time"
         check(served, callers.shown)
 
 
-@times(2, 10)
-def test_a_server_outlives_a_full_disk(times: int, tmp_path: Path, catalog: Path) -> None:
+def test_a_server_outlives_a_full_disk(tmp_path: Path, catalog: Path) -> None:
     with (
         small_disk(tmp_path / "disk", megabytes=16) as disk,
         serve(tmp_path, catalog, data=disk / "data") as served,
@@ -117,7 +105,7 @@ def test_a_server_outlives_a_full_disk(times: int, tmp_path: Path, catalog: Path
         filler = disk / "filler"
         be_patient(served)
         callers = Callers(served.url, baselines=True)
-        for _ in range(times):
+        for _ in range(2):
             with callers.calling():
                 callers.wait_for("shown", times=20)
                 fill(filler)
@@ -133,19 +121,7 @@ def test_a_server_outlives_a_full_disk(times: int, tmp_path: Path, catalog: Path
         check(served.start(), callers.shown)
 
 
-def fill(path: Path) -> None:
-    """Write a file until the disk takes no further byte."""
-    with path.open("wb", buffering=0) as file:
-        for size in (2**16, 2**12, 1):
-            with suppress(OSError):
-                while True:
-                    file.write(bytes(size))
-
-
-@times(200, 5_000)
-def test_servers_on_one_database_come_to_the_same_weights(
-    times: int, tmp_path: Path, catalog: Path, postgres_url: str
-) -> None:
+def test_servers_on_one_database_come_to_the_same_weights(tmp_path: Path, catalog: Path, postgres_url: str) -> None:
     rng = random.Random(3)
     with (
         serve(tmp_path, catalog, store=postgres_url, workers=2) as first,
@@ -155,7 +131,7 @@ def test_servers_on_one_database_come_to_the_same_weights(
         servers = (first, second)
         wait_until(lambda: all(served.model()["settings"]["feedback_wait"] == A_DAY for served in servers))
         shown = []
-        for _ in range(times):
+        for _ in range(LISTS):
             request = {"user": f"user {rng.randrange(9)}", "k": K}
             answer = rng.choice(servers).client.post("/v1/models/default/rank", json=request)
             assert answer.status_code == 200, answer.text
@@ -175,17 +151,17 @@ def test_servers_on_one_database_come_to_the_same_weights(
 
         with ThreadPoolExecutor(4) as pool:
             accepted = list(pool.map(write, range(4)))
-        assert sum(map(len, accepted)) == times, "each is accepted once"
+        assert sum(map(len, accepted)) == LISTS, "each is accepted once"
         for one in shown:
             (one.clicked,) = (of[one.event_id] for of in accepted if one.event_id in of)
             positions = [] if one.clicked is None else [one.clicked]
             for served in servers:
                 assert served.event(one.event_id)["feedback"]["clicked"] == positions
         ((learned, *found),) = states(*servers)
-        assert learned == times
+        assert learned == LISTS
         np.testing.assert_allclose(found, learned_apart(first.catalog, shown), rtol=1e-6, atol=1e-9)
         second.restart()
-        wait_until(lambda: second.model()["learned"] == times)
+        wait_until(lambda: second.model()["learned"] == LISTS)
         assert states(*servers) == {(learned, *found)}
 
 
@@ -199,7 +175,7 @@ def states(*servers: Served) -> set[tuple[float, ...]]:
     return found
 
 
-def test_a_wait_that_ends_while_the_server_is_down_is_learned_once(
+def test_a_wait_in_which_the_server_is_down_goes_on_and_is_learned_once(
     tmp_path: Path, catalog: Path, store: dict[str, Any]
 ) -> None:
     with serve(tmp_path, catalog, **store) as served:

@@ -46,7 +46,7 @@ def what_is_there(url: str) -> dict[str, str]:
     """Names for paths that lead somewhere, which random ones never do."""
     with httpx.Client(base_url=url, timeout=START_PATIENCE, trust_env=False) as client:
         event = client.post("/v1/models/default/rank", json={}).json()["event_id"]
-        snapshot = client.post("/v1/models/default/snapshots").json()["id"]
+        snapshot = client.post("/v1/models/default/snapshots", json={}).json()["id"]
     return {"model": "default", "item": "item-1", "event_id": event, "snapshot": snapshot, "user": "anna"}
 
 

@@ -73,7 +73,7 @@ class History:
         self.learned: dict[str, dict[str, list[Learned]]] = {name: {} for name in MODELS}
         self.snapshots: list[tuple[str, str, dict[str, list[Learned]]]] = []
         self.events: list[Event] = []
-        self.open: dict[str, tuple[bool, float]] = {}  # event -> shown, expires; gone when answered
+        self.open: dict[str, tuple[bool, float]] = {}  # event -> shown, end of its wait; gone when answered
 
     def do(self, operation: tuple[Any, ...]) -> None:
         getattr(self, operation[0])(*operation[1:])
@@ -82,7 +82,7 @@ class History:
         self.clock.now += 0.01  # ids begin with the time, and feedback that comes together is learned in their order
         event = self.engine.rank_now(model, user=user, defer_activation=defer, k=k)
         self.events.append(event)
-        self.open[event.id] = (not defer, event.expires)
+        self.open[event.id] = (not defer, event.counted_expires)
 
     def feedback(self, which: list[tuple[int, list[int]]]) -> None:
         if not self.events:
@@ -95,7 +95,7 @@ class History:
         results = self.engine.feed_now(*((event.id, [click + 1 for click in clicks]) for event, clicks in given))
         accepted = []
         for (event, clicks), fed in zip(given, results, strict=True):
-            if event.id in self.open and self.clock.now <= self.open[event.id][1]:
+            if event.id in self.open and self.clock.moment().counted <= self.open[event.id][1]:
                 assert fed.result == "accepted"
                 del self.open[event.id]
                 accepted.append((event, clicks))
@@ -120,14 +120,14 @@ class History:
             assert event.id not in self.open or not self.open[event.id][0]
             return
         if event.id in self.open and not self.open[event.id][0]:
-            self.open[event.id] = (True, expires)
+            self.open[event.id] = (True, expires - self.clock.gaps)
 
     def wait(self, seconds: float) -> None:
-        self.clock.now += seconds
+        self.engine.pass_time(seconds)
         self.engine.expire()
         silent = [e for e in self.events if e.id in self.open and self.open[e.id][0]]
         for event in sorted(silent, key=lambda event: event.id):
-            if self.open[event.id][1] <= self.clock.now:
+            if self.open[event.id][1] <= self.clock.moment().counted:
                 del self.open[event.id]
                 self._learn(event, None)
 

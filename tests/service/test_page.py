@@ -2,16 +2,13 @@
 
 import json
 import re
-import shutil
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
-from needs import missing
-from ports import ReservedPort
 from waiting import PATIENCE
 
 import rankfall
@@ -20,10 +17,6 @@ pytestmark = pytest.mark.stress
 
 PAGE = Path(rankfall.__file__).parent / "service" / "page"
 MARKUP = "<img src=x onerror=\"document.title='broken'\">"
-OPTIONS = (
-    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --window-size=1400,1000"
-)
 
 
 def call(method: str, url: str, body: Any = None) -> Any:
@@ -63,27 +56,6 @@ class Page:
     def problems(self) -> list[str]:
         """What the browser complained about since the last time."""
         return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] == "SEVERE"]
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from selenium import webdriver
-
-    chromium = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chrome")
-    chromedriver = shutil.which("chromedriver")
-    if not chromium or not chromedriver:
-        missing("the page is tested with chromium and chromedriver, which are not on the path")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for option in OPTIONS.split():
-        options.add_argument(option)
-    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('browser')}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    reserved = ReservedPort()
-    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(chromedriver, port=reserved.number))
-    yield browser
-    browser.quit()
-    reserved.close()
 
 
 @pytest.fixture
@@ -187,12 +159,40 @@ def test_page_fits_a_phone(page: Page) -> None:
     page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+def test_the_description_is_shown_with_nothing_from_elsewhere(driver: Any, service_url: str) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    driver.get(f"{service_url}/docs")
+    described = call("GET", f"{service_url}/openapi.json")
+    operations = [one for methods in described["paths"].values() for one in methods.values()]
+    WebDriverWait(driver, PATIENCE).until(lambda _: driver.find_elements("css selector", "#shapes section"))
+    shown = driver.find_elements("css selector", "#operations details")
+    assert {one.get_attribute("id") for one in shown} == {one["operationId"] for one in operations}
+    assert len(driver.find_elements("css selector", "#shapes section")) == len(described["components"]["schemas"])
+    for one in shown:
+        driver.execute_script("arguments[0].open = true", one)
+    assert "scope user" in driver.find_element("id", "RankRequest").text
+    links = {one.get_attribute("hash")[1:] for one in driver.find_elements("css selector", "a[href^='#']")}
+    assert all(driver.find_elements("id", name) for name in links)
+    loaded = driver.execute_script("return performance.getEntriesByType('resource').map((one) => one.name)")
+    assert loaded
+    assert all(name.startswith(f"{service_url}/") for name in loaded)
+    assert [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+def test_both_pages_have_a_strict_policy(service_url: str) -> None:
+    for path in ("/", "/docs"):
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(service_url + path) as answer:
+            assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'self'; ")
+
+
 def test_page_brings_everything_along() -> None:
     """Nothing from other hosts, nothing inline: it works offline and under a strict content security policy."""
-    html = (PAGE / "index.html").read_text("utf-8")
-    assert not re.search(r"<style|\sstyle=|\son\w+=|<script(?![^>]*\bsrc=)", html)
-    for name in re.findall(r'(?:src|href)="page/([^"]+)"', html):
-        assert (PAGE / name).is_file(), name
+    for page in ("index.html", "docs.html"):
+        html = (PAGE / page).read_text("utf-8")
+        assert not re.search(r"<style|\sstyle=|\son\w+=|<script(?![^>]*\bsrc=)", html)
+        for name in re.findall(r'(?:src|href)="page/([^"]+)"', html):
+            assert (PAGE / name).is_file(), name
     for file in PAGE.iterdir():
         text = file.read_text("utf-8").replace("http://www.w3.org/2000/svg", "")
         assert not re.search(r"https?://|innerHTML|outerHTML|insertAdjacentHTML|\beval\(", text), file.name

@@ -187,10 +187,10 @@ def test_an_item_may_be_called_feedback(api: httpx.Client, model: str) -> None:
 def test_deferred_lists(api: httpx.Client, model: str) -> None:
     event = rank(api, model, defer_activation=True)["event_id"]
     assert api.get(f"/v1/events/{event}").json()["active"] is False
-    shown = api.post(f"/v1/events/{event}/activate")
+    shown = api.post(f"/v1/events/{event}/activate", headers=JSON)
     assert shown.json()["active"] is True
-    assert api.post(f"/v1/events/{event}/activate").json() == shown.json()
-    problem(api.post("/v1/events/none/activate"), 404, "not_found")
+    assert api.post(f"/v1/events/{event}/activate", headers=JSON).json() == shown.json()
+    problem(api.post("/v1/events/none/activate", headers=JSON), 404, "not_found")
     problem(api.get("/v1/events/none"), 404, "not_found")
 
 
@@ -199,11 +199,11 @@ def test_silence_and_late_feedback(api: httpx.Client, model: str) -> None:
     api.patch(f"/v1/models/{model}", json={"feedback_wait": 0.2})
     lists = rank(api, model), rank(api, model, defer_activation=True)
     shown, deferred = (one["event_id"] for one in lists)
-    wait_past(lists[1]["expires_at"])
     wait_until(lambda: api.get(f"/v1/events/{shown}").json()["feedback"])
+    wait_past(api.get(f"/v1/events/{deferred}").json()["expires_at"])
     assert api.get(f"/v1/events/{shown}").json()["feedback"]["kind"] == "expired"
     assert feed(api, shown, 1)["late"] == feed(api, deferred, 1)["late"] == 1
-    problem(api.post(f"/v1/events/{deferred}/activate"), 409, "conflict")
+    problem(api.post(f"/v1/events/{deferred}/activate", headers=JSON), 409, "conflict")
     counts = api.get(f"/v1/models/{model}").json()["counts"]
     assert counts == {"ranked": 2, "with_feedback": 1, "clicked": 0, "no_click": 1, "expired": 1}
 
@@ -289,7 +289,7 @@ def test_what_does_not_exist(api: httpx.Client) -> None:
     for path in ("/nothing", "/v1/models/none", "/v1/models/none/history", "/v1/catalog/items/none", "/page/none"):
         problem(api.get(path), 404, "not_found")
     for path in ("/v1/models/none/reset", "/v1/models/default/snapshots/none/restore"):
-        problem(api.post(path), 404, "not_found")
+        problem(api.post(path, headers=JSON), 404, "not_found")
     problem(api.get("/v1/models/default/snapshots/none/download"), 404, "not_found")
     problem(api.delete("/v1/catalog/items/none"), 404, "not_found")
     problem(api.patch("/v1/catalog/items/none", json={}), 404, "not_found")
@@ -344,7 +344,7 @@ def limited(folder: Path, catalog: Path, **limits: float) -> Served:
     return served
 
 
-HEAD = b"POST " + RANK.encode() + b" HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+HEAD = b"POST " + RANK.encode() + b" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 LIMITED = """
 import json, sys, uvicorn
@@ -585,7 +585,7 @@ def test_snapshots(api: httpx.Client, model: str, tmp_path: Path) -> None:
     assert made.status_code == 201
     snapshot = made.json()
     assert snapshot["name"] == "good"
-    assert api.post(f"/v1/models/{model}/snapshots").status_code == 201
+    assert api.post(f"/v1/models/{model}/snapshots", headers=JSON).status_code == 201
     assert [one["name"] for one in api.get(f"/v1/models/{model}/snapshots").json()["snapshots"]] == ["good", ""]
     feed(api, rank(api, model)["event_id"], 4)
     assert weights() != kept
@@ -594,9 +594,9 @@ def test_snapshots(api: httpx.Client, model: str, tmp_path: Path) -> None:
     assert down.headers["content-type"] == "application/octet-stream"
     file.write_bytes(down.content)
     assert rankfall.load(file).weights.tolist() == kept  # type: ignore[attr-defined]
-    assert "version" in api.post(f"/v1/models/{model}/reset").json()
+    assert "version" in api.post(f"/v1/models/{model}/reset", headers=JSON).json()
     assert not any(weights())
-    assert api.post(f"/v1/models/{model}/snapshots/{snapshot['id']}/restore").status_code == 200
+    assert api.post(f"/v1/models/{model}/snapshots/{snapshot['id']}/restore", headers=JSON).status_code == 200
     assert weights() == kept
     assert api.get(f"/v1/models/{model}").json()["learned"] == 3
 

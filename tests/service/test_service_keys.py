@@ -14,7 +14,7 @@ import httpx
 import pytest
 from click.testing import CliRunner
 from served import FEED, ITEM, JSON, NDJSON, PATCH, RANK, Served, problem
-from waiting import wait_until
+from waiting import PATIENCE, wait_until
 
 from rankfall.cli import app
 
@@ -23,8 +23,9 @@ KEYS = {
     "shop-only-91bc": ('["default"]', '["rank", "feedback"]'),
     "reader-only-55d2": ('["default"]', '["rank"]'),
     "owner-of-other-e0e0": ('["other"]', '["rank", "feedback", "admin"]'),
+    "ranks-them-all-17c5": ('["*"]', '["rank"]'),
 }
-ALL, SHOP, READER, OTHER = KEYS
+ALL, SHOP, READER, OTHER, RANKER = KEYS
 WRONG = "not-a-key-of-ours-4242"
 
 
@@ -145,9 +146,14 @@ def test_rights(guarded: Served) -> None:
     assert names(SHOP) == ["default"]
     assert names(OTHER) == ["other"]
     click = {"event_id": event, "clicked": 1}
-    for key in (READER, OTHER):  # to them there is no such list
-        assert ask_as(guarded, key, "POST", FEED, json=click).json()["unknown"] == 1
-        assert status(key, "POST", f"/v1/events/{event}/activate") == 404
+    assert (
+        status(READER, "POST", FEED, json=click)
+        == status(READER, "POST", f"/v1/events/{event}/activate", json={})
+        == 403
+    )
+    assert ask_as(guarded, OTHER, "POST", FEED, json=click).json()["unknown"] == 1  # to them there is no such list
+    assert status(OTHER, "POST", f"/v1/events/{event}/activate", json={}) == 404
+    for key in (READER, OTHER):
         assert status(key, "GET", f"/v1/events/{event}") == 404
     assert status(SHOP, "GET", f"/v1/events/{event}") == 404
     assert status(ALL, "GET", f"/v1/events/{event}") == 200
@@ -157,6 +163,39 @@ def test_rights(guarded: Served) -> None:
     assert results[0]["items"]
     assert results[1]["error"]["code"] == "forbidden"
     assert status(ALL, "GET", "/metrics") == 200
+
+
+@pytest.mark.stress
+def test_without_the_right_no_body_is_read(guarded: Served) -> None:
+    """The body never comes: whoever waits for it waits for ever."""
+    for method, path, options in EVERYTHING:
+        if method in ("GET", "DELETE") or path in (RANK, "/v1/rank"):
+            continue
+        media = options.get("headers", JSON)["Content-Type"]
+        head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nX-API-Key: {READER}\r\nContent-Type: {media}\r\n"
+        with socket.create_connection(("127.0.0.1", guarded.port), timeout=PATIENCE) as caller:
+            caller.sendall(f"{head}Content-Length: 200000000\r\n\r\n".encode())
+            with caller.makefile("rb") as answer:
+                assert answer.read().startswith(b"HTTP/1.1 403 "), path
+
+
+def test_only_admins_read_what_a_user_likes(guarded: Served) -> None:
+    for scope, query in (("user", "user=anna"), ("segment", "segment=home")):
+        path = f"/v1/models/by-{scope}"
+        assert ask_as(guarded, ALL, "PUT", path, json={"scope": scope}).status_code == 201
+        assert ask_as(guarded, ALL, "GET", f"{path}?{query}").json()["weights"]
+        assert ask_as(guarded, RANKER, "GET", path).json()["weights"] == []
+        assert "'admin'" in problem(ask_as(guarded, RANKER, "GET", f"{path}?{query}"), 403, "forbidden")
+    assert ask_as(guarded, RANKER, "GET", f"{PATCH}?user=anna").json()["weights"]  # of all users together
+
+
+def test_with_keys_foreign_pages_are_refused_and_any_name_is_served(guarded: Served) -> None:
+    named = {"Host": "shop.example"}
+    assert ask_as(guarded, ALL, "GET", "/v1/models", headers=named).status_code == 200
+    assert ask_as(guarded, ALL, "POST", RANK, json={}, headers={**named, "Origin": "http://shop.example"}).is_success
+    for headers in ({"Origin": "https://other.example"}, {"Sec-Fetch-Site": "cross-site"}):
+        problem(ask_as(guarded, ALL, "POST", RANK, json={}, headers=headers), 403, "forbidden")
+    problem(ask_as(guarded, ALL, "POST", "/v1/models/default/reset"), 415, "unsupported")
 
 
 @pytest.mark.stress

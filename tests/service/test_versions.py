@@ -112,7 +112,7 @@ def test_nothing_is_lost_and_an_upgrade_goes_on(place: str, engine: Quiet, entry
         assert engine.feed_now((event.id, 2))[0].result == "duplicate"
     assert engine.state.stopped is not None
     assert arrays(engine) == batch([])
-    engine.clock.now += WAIT + 1  # type: ignore[attr-defined]
+    engine.pass_time(WAIT + 1)
     engine.run(engine.upkeep.run)
     assert engine.store.feedback_on(deferred.id) is None  # what it would decide itself waits for the upgrade
     delete(place)
@@ -330,7 +330,7 @@ def test_a_store_that_cannot_be_read_after_the_commit(engine: Quiet, monkeypatch
 def test_a_commit_that_fails_stores_nothing_and_says_so(
     postgres: Cluster, postgres_url: str, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rankfall.service.engine.RANK_PATIENCE", 0.0)
+    monkeypatch.setattr("rankfall.service.writer.PATIENCE", 0.0)
     engine = open_engine(postgres_url, clock)
     try:
         make_model(engine)

@@ -11,10 +11,11 @@ import threading
 import time
 import uuid
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import httpx
 import numpy as np
@@ -23,6 +24,8 @@ from specification import gain
 from waiting import PATIENCE
 
 import rankfall
+
+T = TypeVar("T")
 
 K = 5
 PAUSE = 0.2
@@ -35,6 +38,7 @@ class Shown:
 
     request: dict[str, Any]
     answer: bytes = b""
+    model: str = "default"
     clicked: int | None = None  # a position from 1 on
     times: int = 1  # how often that is said
     results: list[str] = field(default_factory=list)
@@ -55,6 +59,9 @@ class Shown:
 
 class Callers:
     """Threads that call the servers at these addresses, each time any of them."""
+
+    rest = 0.0
+    """Seconds that a caller rests between lists."""
 
     def __init__(self, *urls: str, threads: int = 4, seed: int = 0, baselines: bool = False) -> None:
         self.urls, self.threads, self.seed, self.baselines = urls, threads, seed, baselines
@@ -85,7 +92,7 @@ class Callers:
     def calling(self) -> Iterator[None]:
         """Call while the block runs. Leave it with everything up, so that callers can finish what they began."""
         self._done.clear()
-        threads = [threading.Thread(target=self._work, args=(n,), daemon=True) for n in range(self.threads)]
+        threads = [threading.Thread(target=self._run, args=(work,), daemon=True) for work in self._works()]
         for thread in threads:
             thread.start()
         try:
@@ -97,23 +104,14 @@ class Callers:
         assert not self.problems, self.problems[:3]
         assert not any(thread.is_alive() for thread in threads), "a caller hangs"
 
-    def _work(self, number: int) -> None:
-        rng = random.Random(f"{self.seed} {number} {len(self.shown)}")
+    def _works(self) -> list[Callable[[list[httpx.Client]], None]]:
+        """What the threads do, one each."""
+        return [partial(self._rank_and_feed_back, n) for n in range(self.threads)]
+
+    def _run(self, work: Callable[[list[httpx.Client]], None]) -> None:
         clients = [httpx.Client(base_url=url, timeout=PATIENCE, trust_env=False) for url in self.urls]
-        unfinished: deque[Shown] = deque()
         try:
-            while not self._done.is_set():
-                one = unfinished.popleft() if unfinished and rng.random() < 0.5 else self._new(rng)
-                if not self._advance(rng.choice(clients), one):
-                    unfinished.append(one)
-                    time.sleep(PAUSE)
-            end = time.monotonic() + PATIENCE
-            while unfinished:
-                assert time.monotonic() < end, f"{unfinished[0]} was never acknowledged"
-                if self._advance(rng.choice(clients), unfinished[0]):
-                    unfinished.popleft()
-                else:
-                    time.sleep(PAUSE)
+            work(clients)
         except Exception as problem:
             with self._news:
                 self.problems.append(f"{type(problem).__name__}: {problem}")
@@ -121,6 +119,27 @@ class Callers:
         finally:
             for client in clients:
                 client.close()
+
+    def _rank_and_feed_back(self, number: int, clients: list[httpx.Client]) -> None:
+        rng = random.Random(f"{self.seed} {number} {len(self.shown)}")
+        unfinished: deque[Shown] = deque()
+        while not self._done.is_set():
+            one = unfinished.popleft() if unfinished and rng.random() < 0.5 else self._new(rng)
+            if not self._advance(rng.choice(clients), one):
+                unfinished.append(one)
+                time.sleep(PAUSE)
+            time.sleep(self.rest)
+        while unfinished:
+            self._insist(lambda: self._advance(rng.choice(clients), unfinished[0]))
+            unfinished.popleft()
+
+    def _insist(self, attempt: Callable[[], T]) -> T:
+        """Try until it works; the result."""
+        end = time.monotonic() + PATIENCE
+        while not (result := attempt()):
+            assert time.monotonic() < end, "a request was never acknowledged"
+            time.sleep(PAUSE)
+        return result
 
     def _new(self, rng: random.Random) -> Shown:
         request: dict[str, Any] = {"request_id": str(uuid.uuid4()), "user": f"user {rng.randrange(50)}", "k": K}
@@ -131,7 +150,7 @@ class Callers:
     def _advance(self, client: httpx.Client, one: Shown) -> bool:
         """Do what is left to do for a list, as far as it goes; whether it went all the way."""
         if not one.answer:
-            answer = self._post(client, "/v1/models/default/rank", one.request)
+            answer = self._post(client, f"/v1/models/{one.model}/rank", one.request)
             if answer is None:
                 return False
             one.answer = answer.content
@@ -147,10 +166,20 @@ class Callers:
 
     def _post(self, client: httpx.Client, path: str, body: dict[str, Any]) -> httpx.Response | None:
         """The acknowledgement, if there is one. A list that nothing is known of later is none, but must be right."""
+        answer = self._send(client, "POST", path, json=body)
+        if answer is not None and answer.json().get("arm") == "fallback":
+            assert answer.json()["event_id"] is None, answer.text
+            assert [item["id"] for item in answer.json()["items"]] == body["baseline"], answer.text
+            self._happened("fallback")
+            return None
+        return answer
+
+    def _send(self, client: httpx.Client, method: str, path: str, **content: Any) -> httpx.Response | None:
+        """The response, if the server was there and could do it."""
         try:
-            answer = client.post(path, json=body)
+            answer = client.request(method, path, **content)
         except httpx.TimeoutException as problem:
-            raise AssertionError(f"POST {path} hangs") from problem
+            raise AssertionError(f"{method} {path} hangs") from problem
         except httpx.TransportError:
             self._happened("cut")
             return None
@@ -158,12 +187,7 @@ class Callers:
             assert answer.headers["retry-after"] == "1", answer.headers
             self._happened("503")
             return None
-        assert answer.status_code == 200, f"POST {path}: {answer.status_code} {answer.text}"
-        if answer.json().get("arm") == "fallback":
-            assert answer.json()["event_id"] is None, answer.text
-            assert [item["id"] for item in answer.json()["items"]] == body["baseline"], answer.text
-            self._happened("fallback")
-            return None
+        assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer
 
 

@@ -1,6 +1,7 @@
 """The engine of the service in this process, with a clock that tests set and no life of its own between calls."""
 
 import asyncio
+import math
 import queue
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -9,9 +10,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from waiting import PATIENCE
 
 from rankfall import Catalog
 from rankfall.policies.linear.ridge import Ridge
+from rankfall.service.clock import Clock, Moment, Reading
 from rankfall.service.commands import (
     ChangeSettings,
     CreateModel,
@@ -34,12 +37,21 @@ START = 1_800_000_000.0
 WAIT = 600.0
 
 
-class FakeClock:
-    def __init__(self, now: float = START) -> None:
-        self.now = now
+class FakeClock(Clock):
+    """A clock that tests set. Set it by hand and nobody knows why it jumped; let time pass with `Quiet.pass_time`."""
 
-    def __call__(self) -> float:
-        return self.now
+    def __init__(self, now: float = START) -> None:
+        super().__init__()
+        self.now, self.gaps = now, 0.0
+
+    def moment(self) -> Moment:
+        return Moment(self.now, self.gaps)
+
+    def read(self, _tx: Transaction) -> Reading:
+        return Reading(self.now, 0.0)
+
+    def set(self, _reading: Reading, gaps: float) -> None:
+        self.gaps = gaps
 
 
 @dataclass(frozen=True)
@@ -48,7 +60,7 @@ class Doing(Decision[Any]):
 
     what: Callable[[Transaction], Any]
 
-    def write(self, tx: Transaction, state: ServerState, now: float) -> Any:
+    def write(self, tx: Transaction, state: ServerState, now: Moment) -> Any:
         return self.what(tx)
 
 
@@ -59,15 +71,17 @@ class Quiet(Engine):
         self.calls: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
         self.runner = asyncio.Runner()
         self.place = place
-        super().__init__(open_store(place), clock=clock, **options)
+        super().__init__(open_store(place), clock=clock, **{"rank_patience": PATIENCE, **options})
+        self.serve()
 
-    def _between_batches(self) -> None:
+    def _between_batches(self) -> bool:
         while not self.calls.empty():
             what, future = self.calls.get()
             try:
                 future.set_result(what())
             except Exception as problem:
                 future.set_exception(problem)
+        return False
 
     def run(self, what: Callable[[], T]) -> T:
         """Do something in the thread that writes, as if the engine had come to it by itself."""
@@ -103,6 +117,12 @@ class Quiet(Engine):
         """Take in what other servers have written."""
         return self.run(self.state.catch_up)
 
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass, in which feedback could arrive."""
+        assert isinstance(self.clock, FakeClock)
+        self.clock.now += seconds
+        self.run(lambda: self.heartbeat.beat(longest=math.inf))
+
     def expire(self) -> int:
         return self.run(self.upkeep.expire)
 
@@ -119,6 +139,7 @@ class Quiet(Engine):
         self.runner.close()
         self.writer.close()
         self.store.close()
+        self.reader.close()
 
 
 def small_catalog(items: int = 8) -> Catalog:

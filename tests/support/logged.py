@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,20 +22,11 @@ from rankfall.wire import FeedbackRequest, RankRequest
 CATALOG: Catalog = generate(items=30, topics=4, features=3, seed=1).catalog
 
 
-class Watch:
-    """A clock that can be put forward."""
-
-    ahead = 0.0
-
-    def __call__(self) -> float:
-        return time.time() + self.ahead
-
-
 @contextmanager
-def running(place: str, clock: Watch | None = None, **settings: Any) -> Iterator[Engine]:
+def running(place: str, **settings: Any) -> Iterator[Engine]:
     """An engine on a store, whose models draw the same each time."""
     prepare(place, lambda: CATALOG, settings)
-    engine = Engine(open_store(place), clock=clock)
+    engine = Engine(open_store(place))
     for model in engine.state.models.values():
         model.rng = np.random.default_rng(3)
     try:
@@ -84,24 +74,20 @@ def batch_state(
         pl.col("model") == model, pl.col("owner") == key, pl.col("learn"), pl.col("result").is_not_null()
     )
     decisions = pl.read_parquet(folder / "decisions.parquet").filter(pl.col("model") == model)
-    steps: list[tuple[tuple[int, int], str, Any]] = [
-        ((row["transaction"], row["seq"]), "learn", row) for row in events.iter_rows(named=True)
-    ]
+    steps: list[tuple[int, str, Any]] = [(row["seq"], "learn", row) for row in events.iter_rows(named=True)]
     steps += [
-        ((row["transaction"], row["seq"]), row["kind"], json.loads(row["body"]))
+        (row["seq"], row["kind"], json.loads(row["body"]))
         for row in decisions.iter_rows(named=True)
         if row["kind"] in ("reset", "restore")
     ]
-    return _state(sorted(steps, key=lambda step: step[0]), (2**62, 0), _columns(folder), forgetting).arrays()
+    return _state(sorted(steps, key=lambda step: step[0]), 2**62, _columns(folder), forgetting).arrays()
 
 
 def _columns(folder: Path) -> int:
     return int(pl.read_parquet(folder / "events.parquet")["columns"].drop_nulls()[0])
 
 
-def _state(
-    steps: list[tuple[tuple[int, int], str, Any]], upto: tuple[int, int], columns: int, forgetting: Forgetting | None
-) -> Ridge:
+def _state(steps: list[tuple[int, str, Any]], upto: int, columns: int, forgetting: Forgetting | None) -> Ridge:
     ridge = Ridge(columns, forgetting)
     for at, kind, what in steps:
         if at > upto:
@@ -109,7 +95,7 @@ def _state(
         if kind == "reset":
             ridge = Ridge(columns, forgetting)
         elif kind == "restore":
-            ridge = _state(steps, tuple(what["source"]), columns, forgetting)
+            ridge = _state(steps, what["source"], columns, forgetting)
         else:
             features = np.array(what["features"]).reshape(-1, what["columns"])
             seen = min(what["clicked"], default=len(features) - 1) + 1

@@ -3,7 +3,7 @@
 import os
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -31,3 +31,12 @@ def small_disk(folder: Path, megabytes: int) -> Iterator[Path]:
         yield folder
     finally:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def fill(path: Path) -> None:
+    """Write a file until the disk takes no further byte."""
+    with path.open("wb", buffering=0) as file:
+        for size in (2**22, 2**16, 2**12, 1):
+            with suppress(OSError):
+                while True:
+                    file.write(bytes(size))

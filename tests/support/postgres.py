@@ -5,11 +5,12 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any, LiteralString
 
+import psutil
 import psycopg
 from ports import ReservedPort
 from psycopg import sql
@@ -17,7 +18,6 @@ from waiting import START_PATIENCE, wait_until
 
 OWNER = "postgres"  # PostgreSQL refuses to run as root: then it runs as this user, which its packages make
 
-# No autovacuum: it comes when it likes, and what is learned waits for every transaction that is under way.
 SETTINGS = """
 listen_addresses = '127.0.0.1'
 unix_socket_directories = '{folder}'
@@ -26,7 +26,6 @@ max_connections = 200
 fsync = on
 synchronous_commit = on
 full_page_writes = on
-autovacuum = off
 """
 
 
@@ -58,6 +57,11 @@ class Cluster:
     def running(self) -> bool:
         return (self.data / "postmaster.pid").exists()
 
+    @property
+    def pid(self) -> int:
+        """The process whose children are all the others."""
+        return int((self.data / "postmaster.pid").read_text().split()[0])
+
     def remove(self) -> None:
         try:
             if self.running:
@@ -86,6 +90,22 @@ class Cluster:
         pids = [pid for pid, _ in gone]
         wait_until(lambda: not self.ask("SELECT pid FROM pg_stat_activity WHERE pid = ANY(%s)", pids))
         return len(pids)
+
+    @contextmanager
+    def hung(self) -> Iterator[None]:
+        """A database that neither answers nor goes away: all its processes stand still (SIGSTOP)."""
+        first = psutil.Process(int((self.data / "postmaster.pid").read_text().split()[0]))
+        stopped = [first]
+        first.suspend()  # it starts no others from here on
+        try:
+            for process in first.children(recursive=True):
+                process.suspend()
+                stopped.append(process)
+            yield
+        finally:
+            for process in reversed(stopped):
+                with suppress(psutil.NoSuchProcess):
+                    process.resume()
 
     def wait_for_blocked(self, url: str, connections: int = 1) -> None:
         """Wait until so many connections to a database wait for a lock that another one holds."""

@@ -5,7 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -29,10 +29,20 @@ RANK, FEED, PATCH = "/v1/models/default/rank", "/v1/feedback", "/v1/models/defau
 class Served:
     """`rankfall serve` on a port of its own, which it keeps when started again.
 
-    Its store is the folder `data` or the database `store`; its output goes to the file `log`.
+    Its store is the folder `data` or the database `store`; its output goes to the file `log`. `environment` is what its
+    process finds in its environment besides our own.
     """
 
-    def __init__(self, *, log: Path, data: Path | None = None, store: str | None = None, catalog: Path, **options: Any):
+    def __init__(
+        self,
+        *,
+        log: Path,
+        data: Path | None = None,
+        store: str | None = None,
+        catalog: Path,
+        environment: Mapping[str, str] | None = None,
+        **options: Any,
+    ):
         self._reserved = ReservedPort()
         self.port = self._reserved.number
         self.url = f"http://127.0.0.1:{self.port}"
@@ -43,6 +53,7 @@ class Served:
         self.command = [*COMMAND]
         for name, value in settings.items():
             self.command += [f"--{name.replace('_', '-')}", str(value)]
+        self.environment = {**os.environ, **(environment or {})}
         self.process: subprocess.Popen[bytes] | None = None
         self.client = httpx.Client(base_url=self.url, timeout=PATIENCE, trust_env=False)
 
@@ -60,7 +71,12 @@ class Served:
         """Start, and do not wait for it."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                self.command,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
 
     def wait_ready(self) -> None:

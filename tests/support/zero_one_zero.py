@@ -1,4 +1,4 @@
-"""The stores that Rankfall 0.1.0 made, ready to be opened; see ``tests/fixtures/0.1.0/make_store.py``."""
+"""Stores that earlier versions made, ready to be opened; see ``make_store.py`` beside them in ``tests/fixtures``."""
 
 import gzip
 import json
@@ -10,23 +10,20 @@ import numpy as np
 import psycopg
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "0.1.0"
+SCHEMA_2 = FOLDER.with_name("schema-2")
 
 
-def unpack_store(place: str) -> dict[str, Any]:
-    """Put the store of 0.1.0 at a place that is empty; what 0.1.0 knew of it."""
+def unpack_store(place: str, made: Path = FOLDER) -> dict[str, Any]:
+    """Put the store in a folder at a place that is empty; what those who made it knew of it."""
     if place.startswith("postgresql://"):
-        script = gzip.decompress((FOLDER / "store.sql.gz").read_bytes())
+        script = gzip.decompress((made / "store.sql.gz").read_bytes())
         with psycopg.connect(place, autocommit=True) as connection:
             connection.execute(script)  # type: ignore[call-overload]
-            connection.execute("SET search_path TO public")
-            (newest,) = connection.execute("SELECT max(xid) FROM journal").fetchone() or (0,)
-            while connection.execute("SELECT pg_current_xact_id()::text::bigint").fetchone() <= (newest,):
-                pass  # the entries must be of transactions that this cluster could have made
-        return dict(json.loads((FOLDER / "postgresql.json").read_text()))
+        return dict(json.loads((made / "postgresql.json").read_text()))
     folder = Path(place)
     folder.mkdir(parents=True)
-    (folder / "rankfall.sqlite").write_bytes(gzip.decompress((FOLDER / "store.sqlite.gz").read_bytes()))
-    return dict(json.loads((FOLDER / "sqlite.json").read_text()))
+    (folder / "rankfall.sqlite").write_bytes(gzip.decompress((made / "store.sqlite.gz").read_bytes()))
+    return dict(json.loads((made / "sqlite.json").read_text()))
 
 
 def execute(place: str, statement: str) -> list[tuple[Any, ...]]:
@@ -43,10 +40,10 @@ def execute(place: str, statement: str) -> list[tuple[Any, ...]]:
         connection.close()
 
 
-def expected_states(when: str) -> dict[tuple[str, str], dict[str, bytes]]:
-    """The state of each (model, owner), array by array, as 0.1.0 had it ``before`` or ``after`` the feedback."""
+def expected_states(when: str, file: Path = FOLDER / "states.npz") -> dict[tuple[str, str], dict[str, bytes]]:
+    """The state of each (model, owner), array by array, as it was ``before`` or ``after`` the feedback."""
     found: dict[tuple[str, str], dict[str, bytes]] = {}
-    with np.load(FOLDER / "states.npz") as archive:
+    with np.load(file) as archive:
         for name in archive.files:
             stage, model, owner, array = name.split("/")
             if stage == when:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import os
-import shutil
 import socket
-import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 from typing import get_args
 
@@ -41,6 +40,13 @@ from rankfall.policies.linear.settings import Feedback
     help="Port to listen on; 0 for a free one.",
 )
 @click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Number of processes.")
+@click.option(
+    "--allow-host",
+    "allowed_hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Name that callers use in addresses, besides localhost; needed without --keys only. May be repeated.",
+)
 @click.option("--keys", type=click.Path(path_type=Path), help="TOML file of API keys; rankfall key makes them.")
 @click.option(
     "--policy",
@@ -87,6 +93,13 @@ from rankfall.policies.linear.settings import Feedback
     type=click.IntRange(100),
     help="Number of states of users or segments kept in memory.",
 )
+@click.option(
+    "--max-lag",
+    default=30.0,
+    show_default=True,
+    type=click.FloatRange(1),
+    help="Seconds that writing or learning may be behind before /health/ready says no.",
+)
 @click.option("--log-requests", is_flag=True, help="Log every request, not only slow and failed ones.")
 def command(
     catalog: Path | None,
@@ -95,6 +108,7 @@ def command(
     host: str,
     port: int,
     workers: int,
+    allowed_hosts: tuple[str, ...],
     keys: Path | None,
     policy: str,
     gamma: float,
@@ -106,6 +120,7 @@ def command(
     topics: str | None,
     features: str | None,
     in_memory: int,
+    max_lag: float,
     log_requests: bool,
 ) -> None:
     """Serve rankings and learn from feedback.
@@ -118,6 +133,8 @@ def command(
 
         from rankfall.service.http.api_keys import Keys
         from rankfall.service.http.app import Config
+        from rankfall.service.http.metrics_folder import metrics_folder
+        from rankfall.service.http.protocol import LimitedProtocol
         from rankfall.service.setup import prepare
     except ImportError as problem:
         raise RankfallError(
@@ -137,22 +154,29 @@ def command(
         settings["forgetting"] = told
     read = None if catalog is None else (lambda: _read(catalog, id_column, title, topics, features))
     lines = prepare(place, read, settings)
-    Config(store=place, keys=None if keys is None else str(keys), room=in_memory, log_requests=log_requests).publish()
-    counts = None
-    if workers > 1:
-        counts = tempfile.mkdtemp(prefix="rankfall-metrics-")
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = counts
+    shown_host = f"[{host}]" if ":" in host else host
+    Config(
+        store=place,
+        keys=None if keys is None else str(keys),
+        room=in_memory,
+        log_requests=log_requests,
+        names=(shown_host, *allowed_hosts),
+        most_lag=max_lag,
+    ).publish()
     if keys is None:
         lines.append("No keys: only this machine can reach it.")
     port = _free(host, port)
-    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    address = f"http://{shown_host}:{port}"
     for line in lines:
         click.echo(line)
     click.echo(f"Serving on {address}  (page: {address}/  interface: {address}/docs)")
-    try:
+    with metrics_folder() if workers > 1 else nullcontext() as folder:
+        if folder is not None:
+            os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
         uvicorn.run(
             "rankfall.service.http.app:from_environment",
             factory=True,
+            http=LimitedProtocol,
             host=host,
             port=port,
             workers=workers,
@@ -162,9 +186,6 @@ def command(
             timeout_keep_alive=75,
             timeout_graceful_shutdown=10,
         )
-    finally:
-        if counts is not None:
-            shutil.rmtree(counts, ignore_errors=True)
 
 
 def _free(host: str, port: int) -> int:

@@ -50,7 +50,7 @@ def list_(model: str, data: Path | None, store: str | None) -> None:
     with closing(open_engine_at(data, store)) as engine:
         snapshots = engine.store.snapshots(engine.state.model(model).name)
     for one in snapshots:
-        click.echo(f"{one.id}  {iso(one.at)}  version {one.position.seq}  {one.name}".rstrip())
+        click.echo(f"{one.id}  {iso(one.at)}  version {one.position}  {one.name}".rstrip())
     if not snapshots:
         click.echo(f"Model {model!r} has no snapshots.", err=True)
 

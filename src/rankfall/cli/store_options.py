@@ -23,13 +23,24 @@ def store_options(command: C) -> C:
     )(command)
 
 
-def open_store_at(data: Path | None, store: str | None) -> Store:
-    """Open the store, which must exist."""
-    from rankfall.stores import open_store
-
+def place_of(data: Path | None, store: str | None) -> str | Path:
+    """Where the store is."""
     if data is not None and store is not None:
         raise click.UsageError("give --data or --store, not both")
-    return open_store(store or data or Path("rankfall-data"), make=False)
+    return store or data or Path("rankfall-data")
+
+
+def open_to_read_at(data: Path | None, store: str | None) -> Store:
+    """Open the store, which must exist, to be read only; one of an older version is brought up to date first."""
+    from rankfall.errors import OldStoreError
+    from rankfall.stores import open_store
+
+    place = place_of(data, store)
+    try:
+        return open_store(place, read_only=True)
+    except OldStoreError:
+        open_store(place, make=False).close()
+        return open_store(place, read_only=True)
 
 
 def open_engine_at(data: Path | None, store: str | None) -> Engine:
@@ -38,6 +49,7 @@ def open_engine_at(data: Path | None, store: str | None) -> Engine:
 
     try:
         from rankfall.service.engine import Engine
+        from rankfall.stores import open_store
     except ImportError as problem:
         raise RankfallError(f"this needs the extra: pip install 'rankfall[serve]' (missing: {problem.name})") from None
-    return Engine(open_store_at(data, store))
+    return Engine(open_store(place_of(data, store), make=False))

@@ -127,7 +127,7 @@ class Attempts(Generic[T]):
         """The next attempt."""
         self._attempts += 1
         headers = {API_KEY: self._key} if self._key else {}
-        if self._call.content is not None:
+        if self._call.method in ("POST", "PUT", "PATCH"):  # also where there is nothing to say
             headers["Content-Type"] = self._call.media
         return {
             "method": self._call.method,

@@ -35,6 +35,7 @@ STATUS = {
     "too_large": 413,
     "unsupported": 415,
     "invalid": 422,
+    "too_many": 429,
     "unavailable": 503,
 }
 ERRORS: dict[int, type[ServiceError]] = {

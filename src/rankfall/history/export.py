@@ -29,7 +29,6 @@ PAGE = 2_000
 
 _TIME = pl.Datetime("us", "UTC")
 _DECISION = {
-    "transaction": pl.Int64,
     "seq": pl.Int64,
     "at": _TIME,
     "kind": pl.String,
@@ -56,7 +55,7 @@ def export(
 ) -> Exported:
     """Write the log of all models, or of one, to a folder.
 
-    Servers may go on meanwhile. The journal is cut at its last final entry when the export begins: feedback that comes
+    Servers may go on meanwhile. The journal is cut at its last entry when the export begins: feedback that comes
     after that is left out. So the files hold the state of one moment.
     """
     try:
@@ -99,7 +98,6 @@ def _decisions(store: Store, cut: Position) -> Iterator[Entry]:
 
 def _catalog_schema(shape: CatalogShape, id_type: Any) -> dict[str, Any]:
     return {
-        "transaction": pl.Int64,
         "version": pl.Int64,
         "deleted": pl.Boolean,
         "id": id_type,
@@ -113,19 +111,19 @@ def _write_decisions(store: Store, cut: Position, model: str | None, decisions: 
     """Write the entries that are not on events; the versions of the catalog there were."""
     known = Knowledge()
     versions = set()
-    nothing = [None] * (len(catalog.schema) - 4)
+    nothing = [None] * (len(catalog.schema) - 3)
     for entry in _decisions(store, cut):
         if isinstance(known.apply(entry), CatalogChanged):
-            versions.add(entry.position.seq)
+            versions.add(entry.position)
             gone, put = known.catalog.last
             for id_ in gone:
-                catalog.add((*entry.position, True, id_, *nothing))
+                catalog.add((entry.position, True, id_, *nothing))
             for id_ in put:
                 item = known.catalog.item(id_)
-                catalog.add((*entry.position, False, id_, item.title, *item.coverage, *item.relevance))
+                catalog.add((entry.position, False, id_, item.title, *item.coverage, *item.relevance))
         if model is None or entry.model in ("", model):
             row = (entry.kind, entry.version, entry.model, entry.owner, entry.body)
-            decisions.add((*entry.position, _time(entry.at), *row))
+            decisions.add((entry.position, _time(entry.at), *row))
     return versions
 
 
@@ -153,7 +151,6 @@ def _event_schema(id_type: Any) -> dict[str, Any]:
         "result": pl.String,
         "clicked": pl.List(pl.Int64),
         "feedback_at": _TIME,
-        "transaction": pl.Int64,
         "seq": pl.Int64,
     }
 
@@ -214,9 +211,9 @@ def _event_row(event: Event, feedback: Entry | None, id_type: type, *, with_feat
 
 def _feedback_row(entry: Entry | None) -> tuple[Any, ...]:
     if entry is None:
-        return (None,) * 5
+        return (None,) * 4
     clicked = clicks_of(decode(entry.kind, entry.version, entry.body))
-    return entry.kind, clicked, _time(entry.at), *entry.position
+    return entry.kind, clicked, _time(entry.at), entry.position
 
 
 def _known(ids: list[Id] | None, id_type: type) -> list[Id] | None:

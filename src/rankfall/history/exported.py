@@ -21,7 +21,7 @@ from rankfall.history.parquet_parts import read_mark
 from rankfall.journal.catalogs import encode_catalog
 from rankfall.journal.entries import CatalogChanged, ModelCreated, SettingsChanged, decode
 from rankfall.journal.fold import Knowledge
-from rankfall.journal.records import Entry, Position
+from rankfall.journal.records import Entry
 from rankfall.wire import ModelSettings, Scope
 
 _ROOM = 8  # catalogs held at a time: servers take up a change within moments of each other
@@ -51,7 +51,7 @@ class Log:
             raise RankfallError(f"the log has no model {self.model!r}; it has: {', '.join(names)}")
         self._settings = list(_settings([entry for entry in entries if entry.model == self.model]))
         self._items = pl.read_parquet(folder / CATALOG).filter(~pl.col("deleted"))
-        self._changes = {entry.position.seq: entry for entry in entries if entry.kind == "catalog"}
+        self._changes = {entry.position: entry for entry in entries if entry.kind == "catalog"}
         self._versions = list(self._changes)
         self._built: OrderedDict[int, Catalog] = OrderedDict()
         self._start_over()
@@ -113,13 +113,16 @@ def _entries(path: Path) -> list[Entry]:
     rows = pl.read_parquet(path)
     if "version" not in rows.columns:  # a log of 0.1.0
         rows = rows.with_columns(version=pl.lit(1), owner="key")
-    columns = ("transaction", "seq", "kind", "version", "model", "owner", "at", "body")
+    columns = ("seq", "kind", "version", "model", "owner", "at", "body")
     return [
-        Entry(Position(transaction, seq), kind, version, model, owner, at.timestamp(), None, body, None)
-        for transaction, seq, kind, version, model, owner, at, body in rows.sort("transaction", "seq")
-        .select(columns)
-        .iter_rows()
+        Entry(seq, kind, version, model, owner, at.timestamp(), None, body, None)
+        for seq, kind, version, model, owner, at, body in in_order(rows).select(columns).iter_rows()
     ]
+
+
+def in_order(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows of an export in the order of the journal; logs of 0.1.0 have a transaction before the number."""
+    return rows.sort([name for name in ("transaction", "seq") if name in rows.columns])
 
 
 def _is_patch(entry: Entry) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from rankfall.catalog import Catalog
 from rankfall.errors import RankError
 from rankfall.history.estimate import OffPolicy, off_policy
-from rankfall.history.exported import rows_of
+from rankfall.history.exported import in_order, rows_of
 from rankfall.history.replayable import ReplayableLog
 from rankfall.policies import SERVED, Policy
 from rankfall.policies.forgetting import Forgetting
@@ -244,7 +244,7 @@ def replay(
 def _in_order(log: ReplayableLog) -> Iterator[tuple[bool, dict[str, Any]]]:
     """Lists (True) and feedback (False), as the service saw them."""
     lists = log.events()
-    given = lists.filter(lists["result"].is_not_null()).sort("transaction", "seq")
+    given = in_order(lists.filter(lists["result"].is_not_null()))
     shown = lists.iter_rows(named=True)
     waiting = next(shown, None)
     for feedback in given.select("event_id", "clicked", "created", "feedback_at").iter_rows(named=True):

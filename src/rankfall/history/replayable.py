@@ -94,7 +94,7 @@ class ClickLogToReplay:
             },
             orient="row",
         ).with_columns(
-            *(pl.Series(name, order, pl.Int64) for name in ("created", "feedback_at", "transaction", "seq")),
+            *(pl.Series(name, order, pl.Int64) for name in ("created", "feedback_at", "seq")),
             *(pl.lit(None, pl.List(self._log.items.dtype)).alias(name) for name in ("candidates", "exclude")),
             result=pl.lit("feedback"),
             arm=pl.lit("baseline"),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from rankfall.journal.records import Entry
-
 MINUTE, HOUR = 60, 3600
 _KEEP = {10: HOUR // 2, MINUTE: 6 * HOUR, HOUR: 30 * 24 * HOUR}
 """Width of buckets, and for how long they are kept, in seconds."""
@@ -22,23 +20,22 @@ class ClickCounts:
         }
         """By width, start and arm: lists with feedback, lists with a click, topics covered."""
 
-    def add(self, entry: Entry, *, clicked: bool, expired: bool) -> None:
-        """Count one entry on an event."""
-        arm = entry.arm or "fallback"
+    def add(self, at: float, arm: str, covered: int, *, clicked: bool, expired: bool) -> None:
+        """Count the feedback on one list, or that none came."""
         counts = self.counts.setdefault(arm, [0, 0, 0])
         counts[0] += 1
         counts[1] += clicked
         counts[2] += expired
         for width, keep in _KEEP.items():
             buckets = self._buckets[width]
-            start = int(entry.at // width) * width
+            start = int(at // width) * width
             if start not in buckets:
                 for old in [old for old in buckets if old < start - keep]:
                     del buckets[old]
             cell = buckets.setdefault(start, {}).setdefault(arm, [0, 0, 0])
             cell[0] += 1
             cell[1] += clicked
-            cell[2] += entry.covered
+            cell[2] += covered
 
     def history(self, hours: float, now: float) -> tuple[int, list[tuple[int, dict[str, list[int]]]]]:
         """Width in seconds and the buckets of the last hours, oldest first; by arm as in ``_buckets``."""

@@ -109,20 +109,34 @@ class ModelReset(_Record, frozen=True):
 class ModelRestored(_Record, frozen=True):
     """Every state of a model is again what it was after the entry at ``source``."""
 
-    source: tuple[int, int]
+    source: int
     snapshot: str
 
 
+class FeedbackForgotten(_Record, frozen=True):
+    """What is left of an entry on an event of a user who was forgotten later: it counts as before, and says no more."""
+
+    arm: str
+    clicked: bool = False
+    expired: bool = False
+    covered: int = 0
+
+
 class UserForgotten(_Record, frozen=True):
-    """A user was removed. The name is not here: ``digest`` is its fingerprint, made with ``salt``."""
+    """A user was removed. The name is not here: ``digest`` is its fingerprint, made with ``salt``.
+
+    ``removed`` has the number of lists that were removed, by model.
+    """
 
     salt: str
     digest: str
+    removed: dict[str, int] = {}
 
 
 Record: TypeAlias = (
     FeedbackGiven
     | FeedbackExpired
+    | FeedbackForgotten
     | CatalogChanged
     | ModelCreated
     | SettingsChanged
@@ -130,7 +144,7 @@ Record: TypeAlias = (
     | ModelRestored
     | UserForgotten
 )
-Kind = Literal["feedback", "expired", "catalog", "create", "settings", "reset", "restore", "forget"]
+Kind = Literal["feedback", "expired", "forgotten", "catalog", "create", "settings", "reset", "restore", "forget"]
 Upcaster: TypeAlias = Callable[[Body], Body]
 
 
@@ -139,6 +153,16 @@ def _catalog_1_to_2(body: Body) -> Body:
     if "patch" not in body:
         return body
     return {"patch": {"id": body["id"], **body["patch"]}}
+
+
+def _restore_1_to_2(body: Body) -> Body:
+    """Version 1 had positions of two numbers. Stores are renumbered when they are migrated; an exported log is not."""
+    return {**body, "source": body["source"][1]}
+
+
+def _forget_1_to_2(body: Body) -> Body:
+    """Version 1 did not say how many lists were removed."""
+    return body
 
 
 @dataclass(frozen=True)
@@ -157,12 +181,13 @@ class _Kind:
 KINDS: Mapping[str, _Kind] = {
     "feedback": _Kind(FeedbackGiven),
     "expired": _Kind(FeedbackExpired),
+    "forgotten": _Kind(FeedbackForgotten),
     "catalog": _Kind(CatalogChanged, (_catalog_1_to_2,)),
     "create": _Kind(ModelCreated),
     "settings": _Kind(SettingsChanged),
     "reset": _Kind(ModelReset),
-    "restore": _Kind(ModelRestored),
-    "forget": _Kind(UserForgotten),
+    "restore": _Kind(ModelRestored, (_restore_1_to_2,)),
+    "forget": _Kind(UserForgotten, (_forget_1_to_2,)),
 }
 ON_EVENTS = ("feedback", "expired")
 """The kinds that are on an event."""

@@ -22,6 +22,7 @@ from rankfall.journal.entries import (
     KINDS,
     CatalogChanged,
     FeedbackExpired,
+    FeedbackForgotten,
     FeedbackGiven,
     ModelCreated,
     ModelReset,
@@ -38,8 +39,9 @@ from rankfall.wire import ModelSettings, convert
 
 _log = logging.getLogger("rankfall.journal")
 
-_VERSION = 2
-"""Of the form in which :meth:`Knowledge.pack` writes. Version 1, of Rankfall 0.1.0, did not say so."""
+_VERSION = 3
+"""Of the form in which :meth:`Knowledge.pack` writes. Versions 1 and 2 have positions of two numbers: the migration to
+one number (:mod:`rankfall.stores.renumbering`) brings them up to date."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ class ModelHistory:
     created: float
     epochs: list[Epoch]
     counts: ClickCounts = field(default_factory=ClickCounts)
+    forgotten: int = 0
+    """Lists that were removed with their users."""
 
     def epoch_at(self, position: Position) -> Epoch:
         """The epoch that an entry at this position belongs to."""
@@ -77,11 +81,12 @@ class Knowledge:
         """Take in the next entry; what it says. If a newer version wrote it: JournalError, and nothing changes."""
         record = decode(entry.kind, entry.version, entry.body, entry.blob)
         if isinstance(record, FeedbackGiven | FeedbackExpired):
-            model = self.models.get(entry.model)
-            if model is not None:
-                model.counts.add(entry, clicked=bool(clicks_of(record)), expired=isinstance(record, FeedbackExpired))
+            clicked, expired = bool(clicks_of(record)), isinstance(record, FeedbackExpired)
+            self._count(entry, entry.arm, entry.covered, clicked=clicked, expired=expired)
+        elif isinstance(record, FeedbackForgotten):
+            self._count(entry, record.arm, record.covered, clicked=record.clicked, expired=record.expired)
         elif isinstance(record, CatalogChanged):
-            self.catalog.apply(record, entry.position.seq)
+            self.catalog.apply(record, entry.position)
         elif isinstance(record, ModelCreated):
             settings = settings_of(record)
             self.models[entry.model] = ModelHistory(entry.model, settings, entry.at, [Epoch(entry.position)])
@@ -90,11 +95,21 @@ class Knowledge:
         elif isinstance(record, ModelReset):
             self.models[entry.model].epochs.append(Epoch(entry.position))
         elif isinstance(record, ModelRestored):
-            self.models[entry.model].epochs.append(Epoch(entry.position, Position(*record.source)))
+            self.models[entry.model].epochs.append(Epoch(entry.position, record.source))
         else:
-            _: UserForgotten = record  # only states know users
+            self._forget(record)
         self.position = entry.position
         return record
+
+    def _count(self, entry: Entry, arm: str | None, covered: int, *, clicked: bool, expired: bool) -> None:
+        if entry.model in self.models:
+            counts = self.models[entry.model].counts
+            counts.add(entry.at, arm or "fallback", covered, clicked=clicked, expired=expired)
+
+    def _forget(self, record: UserForgotten) -> None:
+        for name, lists in record.removed.items():
+            if name in self.models:
+                self.models[name].forgotten += lists
 
     def pack(self) -> bytes:
         """All of it, for a checkpoint."""
@@ -104,6 +119,7 @@ class Knowledge:
                 "created": model.created,
                 "epochs": [[epoch.position, epoch.source] for epoch in model.epochs],
                 "counts": model.counts.plain(),
+                "forgotten": model.forgotten,
             }
             for name, model in self.models.items()
         }
@@ -119,8 +135,8 @@ class Knowledge:
         """What :meth:`pack` gave; None if it cannot be read, for the journal can always be folded from its start."""
         try:
             header, arrays = unpack(data)
-            if header.setdefault("version", 1) > _VERSION:
-                raise JournalError(f"it has version {header['version']}; this one reads up to {_VERSION}")
+            if header.get("version") != _VERSION:
+                raise JournalError(f"it has version {header.get('version', 1)}; this one reads version {_VERSION}")
             _check_kinds(header.get("kinds", {}))
             catalog = decode_catalog(arrays["catalog"].tobytes()) if arrays else None
             models = {name: _model_of(name, plain) for name, plain in header["models"].items()}
@@ -138,15 +154,13 @@ def _check_kinds(kinds: Mapping[str, int]) -> None:
 
 
 def _model_of(name: str, plain: Mapping[str, Any]) -> ModelHistory:
-    epochs, counts = plain.get("epochs", plain.get("turns")), plain.get("counts", plain.get("tally"))  # 0.1.0's words
-    if epochs is None or counts is None:
-        raise JournalError(f"model {name!r} has no epochs or no counts")
     return ModelHistory(
         name,
         settings_of(msgspec.convert(plain["settings"], StoredSettings)),
         plain["created"],
-        [Epoch(Position(*at), None if source is None else Position(*source)) for at, source in epochs],
-        ClickCounts(**counts),
+        [Epoch(at, source) for at, source in plain["epochs"]],
+        ClickCounts(**plain["counts"]),
+        plain.get("forgotten", 0),
     )
 
 
@@ -160,6 +174,13 @@ def settings_of(record: StoredSettings, before: ModelSettings | None = None) -> 
     if settings.policy not in SERVED:
         raise JournalError(f"a policy that this version does not have: {settings.policy!r}")
     return settings
+
+
+def forgotten(entry: Entry) -> FeedbackForgotten:
+    """What is left of an entry on an event when its user is forgotten."""
+    record = decode(entry.kind, entry.version, entry.body)
+    clicked, expired = bool(clicks_of(record)), isinstance(record, FeedbackExpired)
+    return FeedbackForgotten(entry.arm or "fallback", clicked, expired, entry.covered)
 
 
 def clicks_of(record: Record) -> list[int]:

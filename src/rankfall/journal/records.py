@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
 Arm: TypeAlias = Literal["policy", "baseline", "control", "fallback"]
@@ -10,19 +10,28 @@ Arm: TypeAlias = Literal["policy", "baseline", "control", "fallback"]
 the control group (``control``), or because the policy failed (``fallback``)."""
 
 
-class Position(NamedTuple):
-    """A place in the journal. Every server folds entries in this order.
+Position: TypeAlias = int
+"""A place in the journal: the number of an entry. Numbers rise in the order of commits, with gaps; every server folds
+entries in this order."""
 
-    Only the store knows how positions come about; everything else compares them, and shows ``seq`` as the version.
-    ``transaction`` is 0 in SQLite, where transactions commit one after the other. In PostgreSQL they do not: see
-    :func:`rankfall.stores.postgres.postgres_at`.
+START: Position = 0
+"""Before the first entry."""
+END: Position = 2**62
+"""After the last entry there can be."""
+
+
+class Mark(NamedTuple):
+    """An entry, told from every other one that ever had its number.
+
+    A store that went back in time (a failover that lost transactions, a backup put back) gives numbers a second time.
     """
 
-    transaction: int
-    seq: int
+    position: Position
+    token: str
+    at: float
 
 
-START = Position(-1, 0)
+BEGINNING = Mark(START, "", 0.0)
 """Before the first entry."""
 
 
@@ -35,7 +44,7 @@ class Event:
     id : the ``event_id`` that feedback names.
     model, owner : which state it came from; the owner is "" (global), a segment or a user.
     request_id, digest : the caller's name for the request and a fingerprint of its body, to give a retry the same list.
-    created, expires : seconds since 1970. Feedback after ``expires`` is late.
+    created, expires : seconds since 1970. Feedback after ``expires`` is late, unless a gap made the wait longer.
     active : known to be shown; only then does missing feedback mean "no click".
     learn : whether feedback on it changes the model.
     propensity : probability with which this list was chosen, if known.
@@ -44,6 +53,7 @@ class Event:
     request : candidates and exclude as given, JSON, or None.
     response : what the caller got, JSON.
     features : features as shown, float64, row by row; None where nothing is learned.
+    gaps : seconds in which no feedback could arrive, of all the time up to the beginning of its wait.
     """
 
     id: str
@@ -64,6 +74,12 @@ class Event:
     request: str | None
     response: str
     features: bytes | None
+    gaps: float = 0.0
+
+    @property
+    def counted_expires(self) -> float:
+        """When its wait ends, in the time that counts for waits: without gaps."""
+        return self.expires - self.gaps
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +104,26 @@ class Entry:
     learn: bool = False
     covered: int = 0
     features: bytes | None = None
+    token: str = ""
+
+    @property
+    def mark(self) -> Mark:
+        """Which entry this is."""
+        return Mark(self.position, self.token, self.at)
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A state as it was after the entry at ``position``. It shortens a restart, and is never the truth itself."""
+    """A state as it was after the entry at ``position``. It shortens a restart, and is never the truth itself.
+
+    ``mark`` is that entry, where it was read from a store.
+    """
 
     model: str
     owner: str
     position: Position
     state: bytes
+    mark: Mark = field(default=BEGINNING, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

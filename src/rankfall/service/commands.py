@@ -25,6 +25,7 @@ from rankfall.journal.entries import (
     encode,
 )
 from rankfall.journal.fold import settings_of
+from rankfall.service.clock import Moment
 from rankfall.service.owners import OwnerView
 from rankfall.service.state import ServerState, fingerprint
 from rankfall.service.tokens import token
@@ -84,8 +85,10 @@ class Decision(Command[R]):
 
     __slots__ = ()
     while_stopped: ClassVar[bool] = False
+    forgets: ClassVar[bool] = False
+    """Whether lists must not be stored meanwhile."""
 
-    def write(self, tx: Transaction, state: ServerState, now: float) -> R:
+    def write(self, tx: Transaction, state: ServerState, now: Moment) -> R:
         """Write it; raises what speaks against it."""
         raise NotImplementedError
 
@@ -99,7 +102,7 @@ class FindEvent(Decision[Event | None]):
     request_id: str
     digest: str
 
-    def write(self, tx: Transaction, state: ServerState, now: float) -> Event | None:  # noqa: ARG002
+    def write(self, tx: Transaction, state: ServerState, now: Moment) -> Event | None:  # noqa: ARG002
         """Read it."""
         earlier = tx.event_of_request(self.model, self.request_id)
         return earlier if earlier is not None and earlier.digest == self.digest else None
@@ -113,17 +116,17 @@ class Activate(Decision[float]):
     event_id: str
     models: frozenset[str] | None = None
 
-    def write(self, tx: Transaction, state: ServerState, now: float) -> float:
+    def write(self, tx: Transaction, state: ServerState, now: Moment) -> float:
         """Mark the list as shown."""
         event = tx.events([self.event_id])[0]
         if event is None or event.model not in state.models or not (self.models is None or event.model in self.models):
             raise NotFoundError("no list with this event_id")
         if event.active:
-            return event.expires
-        if now > event.expires:
+            return now.end_of_wait(event)
+        if now.counted > event.counted_expires:
             raise ConflictError("the list has expired; it can no longer be activated")
-        expires = now + state.models[event.model].settings.feedback_wait
-        tx.activate(self.event_id, expires)
+        expires = now.time + state.models[event.model].settings.feedback_wait
+        tx.activate(self.event_id, expires, now.gaps)
         return expires
 
 
@@ -135,10 +138,10 @@ class PutItems(Decision[int]):
     delete: tuple[Id, ...] = ()
     replace: bool = False
 
-    def write(self, tx: Transaction, state: ServerState, now: float) -> int:  # noqa: ARG002
+    def write(self, tx: Transaction, state: ServerState, now: Moment) -> int:  # noqa: ARG002
         """Append the change."""
         items = None if self.items is None else encode_catalog(self.items)
-        return tx.append(encode(CatalogChanged(replace=self.replace, items=items, delete=self.delete)), "", now)
+        return tx.append(encode(CatalogChanged(replace=self.replace, items=items, delete=self.delete)), "", now.time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +150,10 @@ class SeedCatalog(Decision[None]):
 
     catalog: Catalog
 
-    def write(self, tx: Transaction, state: ServerState, now: float) -> None:  # noqa: ARG002
+    def write(self, tx: Transaction, state: ServerState, now: Moment) -> None:  # noqa: ARG002
         """Append it, unless another server was faster."""
-        tx.exclusive()
         if tx.first("catalog", "") is None:
-            tx.append(encode(CatalogChanged(replace=True, items=encode_catalog(self.catalog))), "", now)
+            tx.append(encode(CatalogChanged(replace=True, items=encode_catalog(self.catalog))), "", now.time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +163,10 @@ class PatchItem(Decision[int]):
     id: Id
     patch: ItemPatch
 
-    def write(self, tx: Transaction, state: ServerState, now: float) -> int:  # noqa: ARG002
+    def write(self, tx: Transaction, state: ServerState, now: Moment) -> int:  # noqa: ARG002
         """Append the change, as a change: two servers that patch one item do not undo each other."""
         patch = msgspec.convert({"id": self.id, **msgspec.to_builtins(self.patch)}, ItemPatched)
-        return tx.append(encode(CatalogChanged(patch=patch)), "", now)
+        return tx.append(encode(CatalogChanged(patch=patch)), "", now.time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,16 +176,15 @@ class CreateModel(Decision[bool]):
     name: str
     settings: ModelSettings
 
-    def write(self, tx: Transaction, state: ServerState, now: float) -> bool:
+    def write(self, tx: Transaction, state: ServerState, now: Moment) -> bool:
         """Append it, unless it is there."""
-        tx.exclusive()
         made = tx.first("create", self.name)
         if made is None:
-            tx.append(encode(msgspec.convert(msgspec.to_builtins(self.settings), ModelCreated)), self.name, now)
+            tx.append(encode(msgspec.convert(msgspec.to_builtins(self.settings), ModelCreated)), self.name, now.time)
             return True
         if self.name in state.models:
             settings = state.models[self.name].settings
-        else:  # it was made a moment ago, maybe by another server
+        else:  # it was made a moment ago, in this transaction
             record = decode(made.kind, made.version, made.body)
             assert isinstance(record, ModelCreated)
             settings = settings_of(record)
@@ -199,9 +200,9 @@ class ChangeSettings(Decision[int]):
     model: str
     changes: Mapping[str, Any]
 
-    def write(self, tx: Transaction, state: ServerState, now: float) -> int:  # noqa: ARG002
+    def write(self, tx: Transaction, state: ServerState, now: Moment) -> int:  # noqa: ARG002
         """Append the changes."""
-        return tx.append(encode(msgspec.convert(dict(self.changes), SettingsChanged)), self.model, now)
+        return tx.append(encode(msgspec.convert(dict(self.changes), SettingsChanged)), self.model, now.time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,9 +211,9 @@ class Reset(Decision[int]):
 
     model: str
 
-    def write(self, tx: Transaction, state: ServerState, now: float) -> int:  # noqa: ARG002
+    def write(self, tx: Transaction, state: ServerState, now: Moment) -> int:  # noqa: ARG002
         """Append it."""
-        return tx.append(encode(ModelReset()), self.model, now)
+        return tx.append(encode(ModelReset()), self.model, now.time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,14 +223,15 @@ class TakeSnapshot(Decision[Snapshot]):
     model: str
     name: str = ""
 
-    def write(self, tx: Transaction, state: ServerState, now: float) -> Snapshot:
-        """Store the name, and the states, so that going back to them is fast."""
+    def write(self, tx: Transaction, state: ServerState, now: Moment) -> Snapshot:
+        """Store the name, and a global state, so that going back to it is fast: its checkpoint is kept."""
         model = state.model(self.model)
         position = model.position_of("") if model.settings.scope == "global" else None
         snapshot_id = f"s-{secrets.token_hex(6)}"
-        snapshot = Snapshot(snapshot_id, self.model, self.name, position or state.position, now)
+        snapshot = Snapshot(snapshot_id, self.model, self.name, position or state.position, now.time)
         tx.add_snapshot(snapshot)
-        tx.save(model.unsaved(), state.position)
+        if position is not None and (copy := model.copy_of("")) is not None:
+            tx.save([copy.checkpoint()], state.mark)
         return snapshot
 
 
@@ -239,10 +241,10 @@ class Restore(Decision[int]):
 
     snapshot: Snapshot
 
-    def write(self, tx: Transaction, state: ServerState, now: float) -> int:  # noqa: ARG002
+    def write(self, tx: Transaction, state: ServerState, now: Moment) -> int:  # noqa: ARG002
         """Append it."""
         record = ModelRestored(self.snapshot.position, self.snapshot.id)
-        return tx.append(encode(record), self.snapshot.model, now)
+        return tx.append(encode(record), self.snapshot.model, now.time)
 
 
 class Forgotten(NamedTuple):
@@ -257,15 +259,16 @@ class Forgotten(NamedTuple):
 class ForgetUser(Decision[Forgotten]):
     """Remove what is held on a user."""
 
+    forgets: ClassVar[bool] = True
     user: str
 
-    def write(self, tx: Transaction, state: ServerState, now: float) -> Forgotten:
+    def write(self, tx: Transaction, state: ServerState, now: Moment) -> Forgotten:
         """Remove it, and say so to the other servers without the name."""
-        tx.exclusive()  # so that no state is saved by others meanwhile
         salt = secrets.token_hex(8)
-        tx.append(encode(UserForgotten(salt, fingerprint(self.user, salt))), "", now)
         own = [name for name, model in state.models.items() if model.settings.scope == "user"]
-        return Forgotten(*tx.forget(self.user, own))
+        gone = tx.forget(self.user, own)
+        tx.append(encode(UserForgotten(salt, fingerprint(self.user, salt), gone.lists)), "", now.time)
+        return Forgotten(gone.states, sum(gone.lists.values()), gone.anonymised)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,13 +278,12 @@ class StoreImported(Decision[tuple[bool, ...]]):
     events: tuple[Event, ...]
     clicks: tuple[tuple[int, ...], ...]
 
-    def write(self, tx: Transaction, state: ServerState, now: float) -> tuple[bool, ...]:  # noqa: ARG002
+    def write(self, tx: Transaction, state: ServerState, now: Moment) -> tuple[bool, ...]:  # noqa: ARG002
         """Store what is not there yet."""
-        tx.exclusive()  # two imports at a time would wait for each other in a ring
         new = tx.add_events(self.events)
         tx.append_on_events(
             [
-                OnEvent(encode(FeedbackGiven(clicks)), event.id, event.model, event.owner, now, "import")
+                OnEvent(encode(FeedbackGiven(clicks)), event.id, event.model, event.owner, now.time, "import")
                 for event, clicks, is_new in zip(self.events, self.clicks, new, strict=True)
                 if is_new
             ]

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from rankfall.policies import Policy
+from rankfall.service.clock import Moment
 from rankfall.service.model import Model
 from rankfall.service.owners import OwnerView
 from rankfall.service.ranking import ChosenList, ResolvedRequest
@@ -19,11 +20,11 @@ from rankfall.stores import Event
 from rankfall.wire import RankedItem, RankRequest, RankResponse
 
 
-def event_of(model: Model, owner: OwnerView, resolved: ResolvedRequest, chosen: ChosenList, now: float) -> Event:
+def event_of(model: Model, owner: OwnerView, resolved: ResolvedRequest, chosen: ChosenList, now: Moment) -> Event:
     """The list as it is stored, with the response to the caller."""
     request = resolved.request
-    event_id = f"{int(now * 1000):012x}{token(10)}"
-    expires = now + model.settings.feedback_wait
+    event_id = f"{int(now.time * 1000):012x}{token(10)}"
+    expires = now.time + model.settings.feedback_wait
     limits = {name: getattr(request, name) for name in ("candidates", "exclude") if getattr(request, name) is not None}
     response = response_of(
         model, resolved, chosen, policy=owner.policy, event_id=event_id, version=owner.version, expires=expires
@@ -36,7 +37,7 @@ def event_of(model: Model, owner: OwnerView, resolved: ResolvedRequest, chosen: 
         segment=request.segment,
         request_id=request.request_id,
         digest=digest_of(request) if request.request_id is not None else None,
-        created=now,
+        created=now.time,
         expires=expires,
         active=not request.defer_activation,
         arm=chosen.arm,
@@ -47,6 +48,7 @@ def event_of(model: Model, owner: OwnerView, resolved: ResolvedRequest, chosen: 
         request=json.dumps(limits) if limits else None,
         response=msgspec.json.encode(response).decode(),
         features=None if chosen.ranking is None else owner.policy.record(chosen.ranking),
+        gaps=now.gaps,
     )
 
 

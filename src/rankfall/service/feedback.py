@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
+from rankfall.catalog import Id
+from rankfall.errors import short
 from rankfall.journal.entries import FeedbackGiven, encode
+from rankfall.service.clock import Moment
 from rankfall.service.commands import FeedbackResult, GiveFeedback
 from rankfall.stores import Event, OnEvent, Transaction
 from rankfall.wire import Click, FeedbackRequest
@@ -21,7 +24,7 @@ class _Place(NamedTuple):
     number: int
 
 
-def store_feedback(tx: Transaction, commands: Sequence[GiveFeedback], now: float) -> list[tuple[FeedbackResult, ...]]:
+def store_feedback(tx: Transaction, commands: Sequence[GiveFeedback], now: Moment) -> list[tuple[FeedbackResult, ...]]:
     """Append feedback to the journal; what became of each."""
     given = [(_Place(n, i), one) for n, command in enumerate(commands) for i, one in enumerate(command.feedback)]
     events = tx.events([one.event_id for _, one in given])
@@ -38,7 +41,7 @@ def store_feedback(tx: Transaction, commands: Sequence[GiveFeedback], now: float
             continue
         own.add((command.token, event.id))
         record = encode(FeedbackGiven(tuple(clicks)))
-        entries[place] = OnEvent(record, event.id, event.model, event.owner, now, command.token)
+        entries[place] = OnEvent(record, event.id, event.model, event.owner, now.time, command.token)
     results |= _append(tx, entries)
     return [tuple(results[_Place(n, i)] for i in range(len(c.feedback))) for n, c in enumerate(commands)]
 
@@ -60,21 +63,21 @@ def _append(tx: Transaction, entries: dict[_Place, OnEvent]) -> dict[_Place, Fee
 
 
 def _judge(
-    one: FeedbackRequest, event: Event | None, models: frozenset[str] | None, now: float
+    one: FeedbackRequest, event: Event | None, models: frozenset[str] | None, now: Moment
 ) -> tuple[FeedbackResult, list[int]]:
     """Whether feedback can be accepted, and the 0-based positions clicked."""
     if event is None or not (models is None or event.model in models):
         return _UNKNOWN, []
-    items = [item["id"] for item in json.loads(event.response)["items"]]
+    positions = {item["id"]: i for i, item in enumerate(json.loads(event.response)["items"])}
     clicks = []
     clicked = one.clicked if isinstance(one.clicked, list) else [] if one.clicked is None else [one.clicked]
     for click in clicked:
-        position = _position(click, items)
+        position = _position(click, positions)
         if position is None:
-            reason = f"{_text(click)} is not in the list, which has {len(items)} items"
+            reason = f"{_text(click)} is not in the list, which has {len(positions)} items"
             return FeedbackResult("rejected", reason, event.model), []
         clicks.append(position)
-    if now > event.expires:
+    if now.counted > event.counted_expires:
         return _late(event.model), []
     return FeedbackResult("accepted", "", event.model, event.arm, bool(clicks)), sorted(set(clicks))
 
@@ -87,18 +90,18 @@ def _late(model: str) -> FeedbackResult:
     return FeedbackResult("late", "the wait for feedback on this list is over", model)
 
 
-def _position(click: int | str | Click, items: list[Any]) -> int | None:
+def _position(click: int | str | Click, positions: Mapping[Id, int]) -> int | None:
     """0-based position of what was clicked; None if it is not in the list."""
     position = click if isinstance(click, int) else click.position if isinstance(click, Click) else None
     if position is not None:
-        return position - 1 if position <= len(items) else None
+        return position - 1 if position <= len(positions) else None
     wanted = click.id if isinstance(click, Click) else click
-    return items.index(wanted) if wanted in items else None
+    return None if wanted is None else positions.get(wanted)
 
 
 def _text(click: int | str | Click) -> str:
     if isinstance(click, int):
         return f"position {click}"
     if isinstance(click, Click):
-        return f"position {click.position}" if click.position is not None else f"item {click.id!r}"
-    return f"item {click!r}"
+        return f"position {click.position}" if click.position is not None else f"item {short(click.id)}"
+    return f"item {short(click)}"

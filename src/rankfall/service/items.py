@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from rankfall.catalog import Catalog, Id, check_fits
-from rankfall.errors import CatalogError
+from rankfall.errors import CatalogError, short
 from rankfall.journal.catalogs import CatalogItem, CatalogShape, CatalogState
 from rankfall.policies.linear.columns import LARGEST_GIVEN
 from rankfall.wire import LONGEST_NAME, LONGEST_TITLE, Item, ItemBody, ItemPatch
@@ -18,7 +18,7 @@ def id_of(text: str, shape: CatalogShape) -> Id:
     """The id that a path names: digits are a whole number where the catalog's ids are."""
     if shape.whole_ids:
         if not re.fullmatch(r"-?(0|[1-9][0-9]*)", text, re.ASCII):
-            raise CatalogError(f"no item with id {text!r}: ids of this catalog are whole numbers")
+            raise CatalogError(f"no item with id {short(text)}: ids of this catalog are whole numbers")
         return int(text)
     return text
 
@@ -41,13 +41,15 @@ def catalog_of(items: Iterable[tuple[Id, ItemBody]], shape: CatalogShape) -> Cat
     kind = int if shape.whole_ids else str
     for item, body in items:
         if shape.whole_ids is not None and not isinstance(item, kind):
-            raise CatalogError(f"id {item!r} is not a {kind.__name__}, as the other ids of this catalog are")
+            raise CatalogError(f"id {short(item)} is not a {kind.__name__}, as the other ids of this catalog are")
         unknown = next((topic for topic in body.coverage if topic not in column), None)
         if unknown is not None:
-            raise CatalogError(f"item {item!r} covers {unknown!r}; the topics are {', '.join(shape.topics) or 'none'}")
+            raise CatalogError(
+                f"item {short(item)} covers {short(unknown)}; the topics are {', '.join(shape.topics) or 'none'}"
+            )
         if len(body.relevance) != shape.n_features:
             raise CatalogError(
-                f"item {item!r} has {len(body.relevance)} relevance features; {shape.n_features} are expected"
+                f"item {short(item)} has {len(body.relevance)} relevance features; {shape.n_features} are expected"
             )
         row = np.zeros(len(shape.topics))
         for topic, weight in body.coverage.items():
@@ -77,7 +79,9 @@ def fitting(items: Catalog, shape: CatalogShape) -> Catalog:
         raise CatalogError(f"a relevance feature is {largest:g}; scale features to about 1 (at most {LARGEST_GIVEN:g})")
     if items.ids and shape.whole_ids not in (None, isinstance(items.ids[0], int)):
         kind = "whole numbers" if shape.whole_ids else "text"
-        raise CatalogError(f"id {items.ids[0]!r} is of another kind than the ids of this catalog, which are {kind}")
+        raise CatalogError(
+            f"id {short(items.ids[0])} is of another kind than the ids of this catalog, which are {kind}"
+        )
     if (items.titles is not None) == shape.titled:
         return items
     titles = [str(item) for item in items.ids] if shape.titled else None
@@ -88,10 +92,10 @@ def _check_words(items: Catalog) -> None:
     """What a file can hold but callers could never name, or could not be shown."""
     for item in items.ids:
         if isinstance(item, str) and not (0 < len(item) <= LONGEST_NAME and item.isprintable()):
-            raise CatalogError(f"id {item!r} must have 1 to {LONGEST_NAME} characters, all printable")
+            raise CatalogError(f"id {short(item)} must have 1 to {LONGEST_NAME} characters, all printable")
     for item, title in zip(items.ids, items.titles or (), strict=False):
         if len(title) > LONGEST_TITLE:
-            raise CatalogError(f"the title of item {item!r} has {len(title)} characters; at most {LONGEST_TITLE}")
+            raise CatalogError(f"the title of item {short(item)} has {len(title)} characters; at most {LONGEST_TITLE}")
 
 
 def check_patch(catalog: CatalogState, item: Id, patch: ItemPatch) -> None:

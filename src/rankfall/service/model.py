@@ -13,9 +13,9 @@ from rankfall.journal.catalogs import CatalogState
 from rankfall.journal.entries import FeedbackExpired, FeedbackGiven
 from rankfall.journal.fold import ModelHistory, clicks_of
 from rankfall.policies import Policy
-from rankfall.service.owners import OwnerState, OwnerView, checkpoint_of, read_owners
+from rankfall.service.owners import OwnerState, OwnerView, StateCopy, read_owners
 from rankfall.service.template import Template, make_template
-from rankfall.stores import Checkpoint, Entry, Position, Store
+from rankfall.stores import Entry, Position, Store
 from rankfall.wire import ModelSettings
 
 SAVE_AFTER = 8
@@ -131,9 +131,7 @@ class Model:
 
     # From the store to memory, and back
 
-    def load(
-        self, store: Store, owners: Sequence[str], upto: Position
-    ) -> tuple[dict[str, OwnerView], list[Checkpoint]]:
+    def load(self, store: Store, owners: Sequence[str], upto: Position) -> tuple[dict[str, OwnerView], list[StateCopy]]:
         """Bring the states of these owners into memory; views of them, and what to save of those that had to leave."""
         missing = [owner for owner in dict.fromkeys(owners) if owner not in self._owners]
         template = self.template
@@ -142,15 +140,17 @@ class Model:
             self._owners.update(zip(missing, states, strict=True))
             views = {owner: self._owners[owner].view(template) for owner in owners}
             leaving = [self._owners.popitem(last=False) for _ in range(len(self._owners) - self._room)]
-        return views, [
-            checkpoint_of(self.name, owner, state) for owner, state in leaving if state.unsaved >= SAVE_AFTER
-        ]
+        return views, [StateCopy.of(self.name, owner, state) for owner, state in leaving if state.unsaved >= SAVE_AFTER]
 
-    def unsaved(self) -> list[Checkpoint]:
-        """Checkpoints of the states that have learned since they were saved."""
+    def unsaved(self) -> list[str]:
+        """The owners whose states have learned since they were saved, those used last first."""
         with self._lock:
-            states = [(owner, state) for owner, state in self._owners.items() if state.unsaved]
-        return [checkpoint_of(self.name, owner, state) for owner, state in states]
+            return [owner for owner, state in reversed(self._owners.items()) if state.unsaved]
+
+    def copy_of(self, owner: str) -> StateCopy | None:
+        """A copy of the state of an owner, to be saved; None if it is not in memory, or has nothing new."""
+        state = self._owners.get(owner)
+        return None if state is None or not state.unsaved else StateCopy.of(self.name, owner, state)
 
     def policy_at(self, store: Store, owner: str, position: Position) -> Policy:
         """The policy of an owner as it was after the entry at a position."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rankfall.array_container import pack, unpack
 from rankfall.journal.entries import decode
 from rankfall.journal.fold import ModelHistory, clicks_of
 from rankfall.policies import Policy, Ranking
+from rankfall.service.packed_states import pack_state, unpack_state
 from rankfall.service.template import Template
 from rankfall.stores import Checkpoint, Entry, Position, Store
 
@@ -19,6 +21,8 @@ _log = logging.getLogger("rankfall.service")
 
 PAGE = 1000
 """Entries of one owner read at a time."""
+SLICE = 1 << 20
+"""Bytes of states, before they are packed, that are saved in one transaction; one state may have more."""
 
 
 class RankingCache:
@@ -57,7 +61,7 @@ class OwnerState:
         if self.template is not template:
             self.policy = template.policy.sharing(self.policy)
             self.template, self.cache = template, RankingCache()
-        return OwnerView(self.policy, self.position.seq, template.version, self.cache)
+        return OwnerView(self.policy, self.position, template.version, self.cache)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,11 +78,48 @@ class OwnerView:
         return self.policy.rank(k, rng=rng) if self.policy.randomised else self.cache.rank(self.policy, k)
 
 
-def checkpoint_of(model: str, owner: str, state: OwnerState) -> Checkpoint:
-    """A state, to be saved."""
-    saved = pack({"version": 1}, state.policy.state())
-    state.unsaved = 0
-    return Checkpoint(model, owner, state.position, saved)
+@dataclass(frozen=True, eq=False)
+class StateCopy:
+    """A state as it was, to be saved: what was learned since does not change it."""
+
+    model: str
+    owner: str
+    position: Position
+    arrays: Mapping[str, NDArray[Any]]
+    unsaved: int
+    state: OwnerState
+
+    @classmethod
+    def of(cls, model: str, owner: str, state: OwnerState) -> StateCopy:
+        """A copy of a state; for the thread that learns."""
+        return cls(model, owner, state.position, state.policy.state(), state.unsaved, state)
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return sum(array.nbytes for array in self.arrays.values())
+
+    def checkpoint(self) -> Checkpoint:
+        """It as a checkpoint; for any thread."""
+        return Checkpoint(self.model, self.owner, self.position, pack_state(self.arrays))
+
+    def was_saved(self) -> None:
+        """It is in the store now."""
+        self.state.unsaved -= self.unsaved
+
+
+def in_slices(copies: Iterable[StateCopy]) -> Iterator[list[StateCopy]]:
+    """Copies, so many at a time as can be saved in one transaction; each is made when its slice is asked for."""
+    part: list[StateCopy] = []
+    size = 0
+    for copy in copies:
+        part.append(copy)
+        size += copy.size
+        if size >= SLICE:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
 
 
 def read_owners(
@@ -118,10 +159,7 @@ def _catch_up(store: Store, model: str, states: Mapping[str, OwnerState], upto: 
 def _restored(template: Template, checkpoint: Checkpoint) -> Policy | None:
     """The policy with a state that was saved; None if it cannot be read: then the journal is read instead."""
     try:
-        header, arrays = unpack(checkpoint.state)
-        if header.get("version", 1) != 1:
-            raise ValueError(f"it has version {header['version']}; this one reads version 1")
-        return template.policy.with_state(arrays)
+        return template.policy.with_state(unpack_state(checkpoint.state))
     except (ValueError, KeyError, TypeError) as problem:
         extra = {"model": checkpoint.model, "reason": str(problem)}
         _log.warning("a checkpoint cannot be read; the journal is read instead", extra=extra)

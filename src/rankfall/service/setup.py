@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rankfall.catalog import Catalog
-from rankfall.errors import RankfallError
+from rankfall.errors import RankfallError, StoreError
 from rankfall.journal.catalogs import shape_of
 from rankfall.service.commands import CreateModel, SeedCatalog
 from rankfall.service.engine import Engine
@@ -57,7 +57,8 @@ def _fill(engine: Engine, place: str, read: Callable[[], Catalog] | None, settin
     if state.catalog is None:
         engine.write(SeedCatalog(catalog))
     if first is not None:
-        assert state.catalog is not None
+        if state.catalog is None:
+            raise StoreError("the catalog was stored, but the store cannot be read now; start again")
         policy_of(first, state.catalog)  # which may be that of a server that was faster
         engine.write(CreateModel(FIRST, first))
     return lines

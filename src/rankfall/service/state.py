@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rankfall.catalog import Catalog
-from rankfall.errors import JournalError, NotFoundError
+from rankfall.errors import JournalError, LostEntryError, NotFoundError
 from rankfall.journal.catalogs import CatalogState
 from rankfall.journal.entries import (
     FeedbackExpired,
@@ -21,14 +21,13 @@ from rankfall.journal.entries import (
 )
 from rankfall.journal.fold import Knowledge
 from rankfall.service.model import Model
-from rankfall.service.owners import OwnerView
-from rankfall.stores import START, Checkpoint, Entry, Position, Store
+from rankfall.service.owners import OwnerView, in_slices
+from rankfall.stores import BEGINNING, END, START, Checkpoint, Entry, Position, Store
 
 _log = logging.getLogger("rankfall.service")
 
 PAGE = 1000
 """Entries of the journal read at a time."""
-_END = Position(2**62, 2**62)
 _OWNER = "engine"
 """Under this owner, and no model, the checkpoint of everything but the states of owners is kept."""
 
@@ -52,25 +51,32 @@ class ServerState:
     ----------
     store : where the journal is.
     room : how many states of segments or users each model holds in memory.
+    on_rebuild : called when the store went back in time, before the state is built again.
     """
 
-    def __init__(self, store: Store, room: int = 10_000) -> None:
-        self._store, self._room = store, room
+    def __init__(self, store: Store, room: int = 10_000, on_rebuild: Callable[[], None] = lambda: None) -> None:
+        self._store, self._room, self._on_rebuild = store, room, on_rebuild
         self.stopped: Stopped | None = None
         self.unsaved = 0
         """Entries folded since the last checkpoint."""
         self.caught_up_at = 0.0
-        """When the journal was last read, by the monotonic clock."""
-        saved = store.checkpoints("", [_OWNER], START, _END)[0]
+        """As of when the journal is folded, by the monotonic clock."""
+        self.rebuilding = False
+        """Whether the store went back in time, and what it has now is not folded yet."""
+        self.rebuilds = 0
+        """How often that happened."""
+        saved = store.checkpoints("", [_OWNER], START, END)[0]
         known = None if saved is None else Knowledge.unpack(saved.state, saved.position)
         self._knowledge = known or Knowledge()
+        self.mark = BEGINNING if saved is None or known is None else saved.mark
+        """The last entry that was folded."""
         self.models: dict[str, Model] = {}
         for name in self._knowledge.models:
             self._add_model(name)
 
     @property
     def position(self) -> Position:
-        """The last entry that was folded."""
+        """The place of the last entry that was folded."""
         return self._knowledge.position
 
     @property
@@ -91,10 +97,12 @@ class ServerState:
 
     def catch_up(self) -> int:
         """Fold what is new in the journal; how many entries that was."""
-        folded = 0
-        self.caught_up_at = time.monotonic()
+        folded, began = 0, time.monotonic()
         while self.stopped is None:
-            entries = self._store.tail(self.position, PAGE)
+            try:
+                entries = self._store.tail(self.mark, PAGE)
+            except LostEntryError as problem:
+                return folded + self._rebuild(problem)
             for entry in entries:
                 if not self._folded(entry):
                     break
@@ -102,7 +110,22 @@ class ServerState:
             if len(entries) < PAGE:
                 break
         self.unsaved += folded
+        self.caught_up_at = began
         return folded
+
+    def _rebuild(self, problem: LostEntryError) -> int:
+        """Fold again what the store has: it went back in time, and what is in memory is of another history."""
+        self.rebuilding = True
+        _log.warning("the store went back in time; the state is built again", extra={"reason": str(problem)})
+        self._on_rebuild()
+        fresh = ServerState(self._store, self._room, self._on_rebuild)
+        fresh.catch_up()
+        self._knowledge, self.mark, self.models = fresh._knowledge, fresh.mark, fresh.models
+        self.stopped, self.unsaved, self.caught_up_at = fresh.stopped, fresh.unsaved, fresh.caught_up_at
+        self.rebuilds += 1 + fresh.rebuilds
+        self.rebuilding = False
+        _log.warning("the state is that of the store again", extra={"entry": self.position})
+        return fresh.unsaved
 
     def _folded(self, entry: Entry) -> bool:
         """Fold one entry, or stop before it; whether it was folded."""
@@ -110,19 +133,18 @@ class ServerState:
             self._fold(entry)
             return True
         except JournalError as problem:
-            self.stopped = Stopped(
-                entry.position, f"entry {entry.position.seq} was written by a newer version: {problem}"
-            )
-            extra = {"entry": entry.position.seq, "reason": str(problem)}
+            self.stopped = Stopped(entry.position, f"entry {entry.position} was written by a newer version: {problem}")
+            extra = {"entry": entry.position, "reason": str(problem)}
             _log.error("learning has stopped; upgrade this server. It ranks with what it knows", extra=extra)
         except Exception as problem:  # a mistake of ours; folding on would learn in another order than other servers
-            self.stopped = Stopped(entry.position, f"entry {entry.position.seq} cannot be folded: {problem!r}")
-            _log.exception("learning has stopped", extra={"entry": entry.position.seq})
+            self.stopped = Stopped(entry.position, f"entry {entry.position} cannot be folded: {problem!r}")
+            _log.exception("learning has stopped", extra={"entry": entry.position})
         return False
 
     def _fold(self, entry: Entry) -> None:
         """Take in the next entry: what the journal says, then what that means to states in memory."""
         record = self._knowledge.apply(entry)
+        self.mark = entry.mark
         if isinstance(record, FeedbackGiven | FeedbackExpired):
             if entry.model in self.models:
                 self.models[entry.model].learn(entry, record)
@@ -141,15 +163,15 @@ class ServerState:
     def load(self, model: str, owners: Sequence[str]) -> dict[str, OwnerView]:
         """Bring the states of owners into memory; those that had to leave for them are saved."""
         views, leaving = self.models[model].load(self._store, owners, self.position)
-        if leaving:
+        for part in in_slices(leaving):
+            checkpoints = [copy.checkpoint() for copy in part]
             with self._store.transaction() as tx:
-                tx.save(leaving, self.position)
+                tx.save(checkpoints, self.mark)
         return views
 
-    def checkpoints(self) -> list[Checkpoint]:
-        """Everything as it is at this position, to be saved."""
-        states = [state for model in self.models.values() for state in model.unsaved()]
-        return [*states, Checkpoint("", _OWNER, self.position, self._knowledge.pack())]
+    def knowledge_checkpoint(self) -> Checkpoint:
+        """Everything but the states of owners as it is at this position, to be saved."""
+        return Checkpoint("", _OWNER, self.position, self._knowledge.pack())
 
 
 def fingerprint(user: str, salt: str) -> str:

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from rankfall.catalog import Catalog
-from rankfall.errors import ConflictError, InvalidError
+from rankfall.errors import ConflictError, InvalidError, short
 from rankfall.journal.catalogs import CatalogState
 from rankfall.policies import SERVED, Policy
 from rankfall.policies.forgetting import Discount, Window
@@ -34,7 +34,7 @@ def check_served(policy: str) -> None:
     """Raise if no policy of this name can be served."""
     if policy not in SERVED:
         raise InvalidError(
-            f"no policy {policy!r} that can be served; choose from {', '.join(SERVED)}", where="body.policy"
+            f"no policy {short(policy)} that can be served; choose from {', '.join(SERVED)}", where="body.policy"
         )
 
 

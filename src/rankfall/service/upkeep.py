@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from typing import NamedTuple
 
 from rankfall.journal.entries import FeedbackExpired, encode
+from rankfall.service.checkpoints import Saver
+from rankfall.service.clock import Clock
+from rankfall.service.heartbeat import Heartbeat
 from rankfall.service.state import ServerState
 from rankfall.service.writer import POLL
 from rankfall.stores import OnEvent, Store
 
-PAGE = 1000
-"""Lists closed in one transaction."""
+PAGE = 100
+"""Lists closed in one transaction; callers wait for no more than that."""
 CHECKPOINT_AFTER = 20_000
 """Entries folded before the whole state is saved, so that a restart need not fold them again."""
 CHECKPOINT_EVERY = 300.0
@@ -24,6 +27,13 @@ _NOTE = "swept"
 """Where it is noted up to which moment lists were looked at."""
 
 
+class _Sweep(NamedTuple):
+    """A look for lists whose wait is over, in the time that counts for waits: when it began, and how far it is."""
+
+    began: float
+    since: float
+
+
 class Upkeep:
     """Keeps a store and a state in order.
 
@@ -31,49 +41,92 @@ class Upkeep:
     upgrade all of it is caught up on.
     """
 
-    def __init__(self, store: Store, state: ServerState, clock: Callable[[], float]) -> None:
-        self._store, self._state, self._clock = store, state, clock
+    def __init__(self, store: Store, state: ServerState, clock: Clock, heartbeat: Heartbeat) -> None:
+        self._store, self._state, self._clock, self._heartbeat = store, state, clock, heartbeat
+        self.serving = False
+        """Whether feedback can arrive here; if not, no wait goes on."""
         self._expired_at = self._saved_at = time.monotonic()
         self._expired_up_to = float(store.note(_NOTE) or 0.0)
+        self._rebuilds = state.rebuilds
+        self._sweep: _Sweep | None = None
+        self._saver = Saver(store, state)
 
-    def run(self) -> None:
-        """Do what is due."""
+    def run(self) -> bool:
+        """Do some of what is due, a little of each; whether there is more to do at once."""
         now = time.monotonic()
+        if self.serving:
+            self._heartbeat.keep()
         if now - self._state.caught_up_at >= POLL / 2:
             self._state.catch_up()
         if self._state.stopped is not None:
-            return
-        if now - self._expired_at >= EXPIRE_EVERY:
+            return False
+        more = False
+        if self.serving and (self._sweep is not None or now - self._expired_at >= EXPIRE_EVERY):
             self._expired_at = now
-            self.expire()
+            self.expire_some()
+            more = self._sweep is not None
+            if self._store.to_scrub:
+                self._store.scrub()
         unsaved = self._state.unsaved
-        if unsaved >= CHECKPOINT_AFTER or (unsaved and now - self._saved_at >= CHECKPOINT_EVERY):
-            self.checkpoint()
+        if not self._saver.saving and (
+            unsaved >= CHECKPOINT_AFTER or (unsaved and now - self._saved_at >= CHECKPOINT_EVERY)
+        ):
+            self._saver.begin()
+        if self._saver.saving:
+            self._saver.step()
+            if not self._saver.saving:
+                self._was_saved()
+        return more
 
     def expire(self) -> int:
-        """Where feedback on a list known to be shown did not come in time, store that; how many lists that was."""
+        """Store of all lists whose wait is over that it is; how many lists that was."""
+        found = self.expire_some()
+        while self._sweep is not None:
+            found += self.expire_some()
+        return found
+
+    def expire_some(self) -> int:
+        """Where feedback on a list known to be shown did not come in time, store that, for a page of lists."""
+        now = self._clock.moment()
+        sweep = None if self._rebuilds != self._state.rebuilds else self._sweep
+        sweep = sweep or self._new_sweep(now.counted)
+        overdue = self._store.overdue(now.counted, sweep.since, PAGE)
         found = 0
-        while True:
-            now = self._clock()
-            since = min(self._expired_up_to, now) - OVERLAP  # the clock may have been set back since the last time
-            overdue = self._store.overdue(now, since, PAGE)
-            if overdue:
-                entry = encode(FeedbackExpired())
-                with self._store.transaction() as tx:
-                    rows = [OnEvent(entry, event, model, owner, now) for event, model, owner in overdue]
-                    found += sum(tx.append_on_events(rows))
-                    if len(overdue) < PAGE:
-                        tx.note(_NOTE, repr(now))
-                self._state.catch_up()
-            if len(overdue) < PAGE:
-                self._expired_up_to = now
-                return found
+        if overdue:
+            entry = encode(FeedbackExpired())
+            rows = [OnEvent(entry, one.id, one.model, one.owner, now.time) for one in overdue]
+            with self._store.transaction() as tx:
+                found = sum(tx.append_on_events(sorted(rows, key=lambda row: row.event_id)))
+                if len(overdue) < PAGE:
+                    tx.note(_NOTE, repr(sweep.began))
+            self._state.catch_up()
+        if len(overdue) < PAGE:
+            self._sweep, self._expired_up_to = None, sweep.began
+        else:
+            self._sweep = _Sweep(sweep.began, overdue[-1].counted_expires)
+        return found
+
+    def _new_sweep(self, counted: float) -> _Sweep:
+        if self._rebuilds != self._state.rebuilds:  # the store went back in time: so does this
+            self._expired_up_to, self._rebuilds = float(self._store.note(_NOTE) or 0.0), self._state.rebuilds
+        # After a gap the time that counts goes back a bit.
+        return _Sweep(counted, min(self._expired_up_to, counted) - OVERLAP)
 
     def checkpoint(self) -> None:
-        """Save the whole state as it is at this position in the journal."""
-        checkpoints = self._state.checkpoints()
-        with self._store.transaction() as tx:
-            tx.save(checkpoints, self._state.position)
-            if self._state.stopped is None:
+        """Save the whole state, slice by slice."""
+        self._saver.finish()
+        self._was_saved()
+
+    def close(self) -> None:
+        """Save what is not saved, and take no more."""
+        try:
+            if self._state.unsaved or self._saver.saving:
+                self.checkpoint()
+        finally:
+            self._saver.close()
+
+    def _was_saved(self) -> None:
+        self._saved_at = time.monotonic()
+        if self._state.stopped is None:
+            with self._store.transaction() as tx:
                 tx.note(_NOTE, repr(self._expired_up_to))
-        self._state.unsaved, self._saved_at = 0, time.monotonic()

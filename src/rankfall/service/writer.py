@@ -4,6 +4,10 @@ After each transaction it folds what is new in the journal, its own entries and 
 order that holds for all. So the state in memory is always that of a prefix of the journal. A result is given when its
 transaction is durable, and, unless the store is away or learning has stopped, when it is in the state too. Once a
 transaction is durable its commands have succeeded, whatever happens then.
+
+The deadline of a command belongs to its caller: when it is over the caller is told so, whatever the writer waits for.
+What the caller has given up is not begun any more. A list that was stored all the same is withdrawn: its caller got
+another one, so that silence says nothing about it.
 """
 
 from __future__ import annotations
@@ -13,14 +17,17 @@ import logging
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from rankfall.errors import ConflictError, RankfallError, StoreError, UnavailableError
+from rankfall.service.clock import Clock, Moment
 from rankfall.service.commands import Command, Decision, GiveFeedback, LoadOwner, StoreEvent
 from rankfall.service.feedback import store_feedback
+from rankfall.service.health import Health
 from rankfall.service.state import ServerState
 from rankfall.stores import Event, Store, Transaction
 
@@ -32,7 +39,11 @@ LARGEST_BATCH = 500
 POLL = 0.05
 """Seconds between looks at the journal when there is nothing to write."""
 PATIENCE = 5.0
-"""Seconds a command waits for a store that is away before it is given up, unless the caller says otherwise."""
+"""Seconds a caller waits for its command, unless it says otherwise, and longest that a store which fails is tried."""
+DECISION_PATIENCE = 60.0
+"""Seconds a caller waits for a decision, such as a large catalog, while the store does not fail."""
+MOST_WAITING = 10_000
+"""Commands that wait for the writer at most; further ones are refused at once."""
 
 
 @dataclass(frozen=True)
@@ -42,17 +53,26 @@ class Failed:
     error: Exception
 
 
+class _GivenUpError(Exception):
+    """A list was about to be stored whose caller does not wait any more."""
+
+
 Outcome: TypeAlias = Any | Failed
 """The result of a command, or why there is none."""
 
 
 @dataclass(frozen=True, eq=False)
 class Job(Generic[C]):
-    """A command, who waits for it, and until when (by the monotonic clock)."""
+    """A command, who waits for it, and until when it is tried (by the monotonic clock)."""
 
     command: C
     future: Future[Any] | asyncio.Future[Any]
     until: float
+
+    @property
+    def given_up(self) -> bool:
+        """Whether nobody waits for it any more."""
+        return self.future.done()
 
 
 class Writer:
@@ -60,7 +80,8 @@ class Writer:
 
     Parameters
     ----------
-    between : called between batches, with nothing else under way.
+    before : called before feedback is judged and decisions are made.
+    between : called between batches, with nothing else under way; gives whether it wants to be called again soon.
     on_store_error : called when the store could not be read or written.
     """
 
@@ -68,13 +89,16 @@ class Writer:
         self,
         store: Store,
         state: ServerState,
-        clock: Callable[[], float],
-        between: Callable[[], None],
+        clock: Clock,
+        health: Health,
+        before: Callable[[], None],
+        between: Callable[[], bool],
         on_store_error: Callable[[], None],
     ) -> None:
-        self._store, self._state, self._clock = store, state, clock
-        self._between, self._on_store_error = between, on_store_error
+        self._store, self._state, self._clock, self._health = store, state, clock, health
+        self._before, self._between, self._on_store_error = before, between, on_store_error
         self._jobs: queue.SimpleQueue[Job[Any] | None] = queue.SimpleQueue()
+        self._withdrawn: deque[str] = deque()
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
@@ -84,14 +108,26 @@ class Writer:
         """Whether it still works."""
         return self._thread.is_alive()
 
-    def submit(self, command: Command[R], patience: float = PATIENCE) -> asyncio.Future[R]:
-        """Have a command carried out; for callers in an event loop."""
-        future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
-        self._jobs.put(Job(command, future, time.monotonic() + patience))
+    def submit(self, command: Command[R], patience: float | None = None) -> asyncio.Future[R]:
+        """Have a command carried out; for callers in an event loop.
+
+        After ``patience`` seconds the future has a StoreError. The command may be carried out all the same if it was
+        begun by then.
+        """
+        if patience is None:
+            patience = DECISION_PATIENCE if isinstance(command, Decision) else PATIENCE
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[R] = loop.create_future()
+        if self._jobs.qsize() >= MOST_WAITING:
+            _give_up(future)
+            return future
+        deadline = loop.call_later(patience, _give_up, future)
+        future.add_done_callback(lambda _: deadline.cancel())
+        self._jobs.put(Job(command, future, time.monotonic() + min(patience, PATIENCE)))
         return future
 
     def submit_from_thread(self, command: Command[R], patience: float = PATIENCE) -> Future[R]:
-        """Have a command carried out; for callers in a thread."""
+        """Have a command carried out; for callers in a thread, who wait as long as the store does not fail."""
         future: Future[R] = Future()
         self._jobs.put(Job(command, future, time.monotonic() + patience))
         return future
@@ -107,26 +143,32 @@ class Writer:
         self._thread.join()
 
     def _run(self) -> None:
+        more = False
         while True:
-            batch = self._next()
+            batch = self._next(0.0 if more else POLL)
+            more = False
             if batch:
                 self._carry_out(batch)
             elif self._ending.is_set():
                 return
             try:
-                self._between()
+                self._withdraw()
+                more = self._between()
+                self._health.went_well("upkeep")
             except StoreError as problem:
                 self._on_store_error()
+                self._health.went_wrong("upkeep", "the store cannot be reached")
                 _log.warning("the store cannot be reached", extra={"reason": str(problem)})
                 time.sleep(POLL)
             except Exception:
+                self._health.went_wrong("upkeep", "the upkeep of the store fails; the log says why")
                 _log.exception("an error between two batches; the writer goes on")
                 time.sleep(POLL)
 
-    def _next(self) -> list[Job[Any]]:
+    def _next(self, wait: float) -> list[Job[Any]]:
         batch: list[Job[Any]] = []
         try:
-            job = self._jobs.get(timeout=POLL)
+            job = self._jobs.get(timeout=wait)
             while True:
                 if job is not None:
                     batch.append(job)
@@ -146,18 +188,22 @@ class Writer:
 
     def _attempt(self, jobs: Sequence[Job[C]], carry_out: Callable[[Sequence[Job[C]]], None]) -> None:
         """Try until it is done, or nobody waits any more. ``carry_out`` raises only if nothing was written."""
-        while jobs:
+        while jobs := [job for job in jobs if not job.given_up]:
             try:
                 carry_out(jobs)
                 return
+            except _GivenUpError:
+                continue
             except StoreError as problem:
                 self._on_store_error()
+                self._health.went_wrong("write", "the store cannot be written")
                 _log.warning("the store cannot be written", extra={"reason": str(problem)})
                 lost = [job for job in jobs if self._ending.is_set() or job.until < time.monotonic()]
                 resolve(lost, [Failed(problem)] * len(lost))
                 jobs = [job for job in jobs if job not in lost]
                 time.sleep(POLL)
             except Exception as problem:  # a mistake of ours: say so to each, and go on
+                self._health.went_wrong("write", "writing fails; the log says why")
                 _log.exception("a batch of commands failed; nothing of it was written")
                 resolve(jobs, [Failed(StoreError(f"the write failed: {problem}"))] * len(jobs))
                 return
@@ -172,21 +218,57 @@ class Writer:
     def _store_facts(self, jobs: Sequence[Job[Any]]) -> None:
         """Store lists and feedback. Lists are given at once; feedback when it is in the state too."""
         events, feedback = _of(jobs, StoreEvent), _of(jobs, GiveFeedback)
+        if feedback:
+            self._before()
         with self._store.transaction() as tx:
             stored = store_events(tx, [job.command.event for job in events])
-            accepted = store_feedback(tx, [job.command for job in feedback], self._clock())
-        resolve(events, stored)
+            accepted = store_feedback(tx, [job.command for job in feedback], self._clock.moment())
+            if any(job.given_up for job in events):
+                raise _GivenUpError
+        self._health.went_well("write")
+        resolve(events, stored, self._nobody_took)
         self._catch_up()
         resolve(feedback, accepted)
 
+    def _nobody_took(self, job: Job[StoreEvent], _outcome: Outcome) -> None:
+        """Remember a list that was stored after its caller had been given another one."""
+        self._withdrawn.append(job.command.event.id)
+
+    def _withdraw(self) -> None:
+        """Have the store say of the lists that nobody took that they were not shown."""
+        ids = list(self._withdrawn)
+        if ids:
+            with self._store.transaction() as tx:
+                tx.withdraw(ids)
+            for _ in ids:
+                self._withdrawn.popleft()
+
     def _decide(self, jobs: Sequence[Job[Decision[Any]]]) -> None:
-        now = self._clock()
+        """Decide, one server at a time, knowing what the others have decided."""
+        self._before()
+        now = self._clock.moment()
+        forgets = any(job.command.forgets for job in jobs)
         with self._store.transaction() as tx:
+            tx.exclusive()
+            if forgets:
+                tx.forgetting()
+            self._state.catch_up()
             outcomes = [self._decided(tx, job.command, now) for job in jobs]
+        self._health.went_well("write")
+        if forgets:
+            self._scrub()
         self._catch_up()
         resolve(jobs, outcomes)
 
-    def _decided(self, tx: Transaction, command: Decision[Any], now: float) -> Outcome:
+    def _scrub(self) -> None:
+        """Have the store leave nothing of a user who was forgotten; if it cannot now, upkeep tries again."""
+        try:
+            self._store.scrub()
+        except StoreError as problem:
+            self._on_store_error()
+            _log.warning("the store cannot be scrubbed now", extra={"reason": str(problem)})
+
+    def _decided(self, tx: Transaction, command: Decision[Any], now: Moment) -> Outcome:
         stopped = self._state.stopped
         if stopped is not None and not command.while_stopped:
             return Failed(UnavailableError(f"this server cannot decide: {stopped.reason}; upgrade it", status=503))
@@ -226,30 +308,36 @@ def _of(jobs: Sequence[Job[Any]], kind: type[C]) -> list[Job[C]]:
     return [job for job in jobs if isinstance(job.command, kind)]
 
 
-def resolve(jobs: Sequence[Job[Any]], outcomes: Sequence[Outcome]) -> None:
-    """Give each caller the outcome; each job once."""
-    loops: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Outcome]]] = {}
+def resolve(
+    jobs: Sequence[Job[C]],
+    outcomes: Sequence[Outcome],
+    nobody_took: Callable[[Job[C], Outcome], None] = lambda _job, _outcome: None,
+) -> None:
+    """Give each caller the outcome; each job once. ``nobody_took`` is called for those that were given up."""
+    loops: dict[asyncio.AbstractEventLoop, list[tuple[Job[C], Outcome]]] = {}
+
+    def settle(settled: Sequence[tuple[Job[C], Outcome]]) -> None:
+        for job, outcome in settled:
+            if job.given_up:
+                nobody_took(job, outcome)
+            elif isinstance(outcome, Failed):
+                job.future.set_exception(outcome.error)
+            else:
+                job.future.set_result(outcome)
+
     for job, outcome in zip(jobs, outcomes, strict=True):
         if isinstance(job.future, Future):
-            _settle(job.future, outcome)
+            settle([(job, outcome)])
         else:
-            loops.setdefault(job.future.get_loop(), []).append((job.future, outcome))
-    for loop, waiting in loops.items():
+            loops.setdefault(job.future.get_loop(), []).append((job, outcome))
+    for loop, settled in loops.items():
         try:
-            loop.call_soon_threadsafe(_settle_all, waiting)
+            loop.call_soon_threadsafe(settle, settled)
         except RuntimeError:  # the loop is closed: nobody waits
-            _log.debug("nobody waits for a result any more")
+            for job, outcome in settled:
+                nobody_took(job, outcome)
 
 
-def _settle_all(waiting: Sequence[tuple[asyncio.Future[Any], Outcome]]) -> None:
-    for future, outcome in waiting:
-        _settle(future, outcome)
-
-
-def _settle(future: Future[Any] | asyncio.Future[Any], outcome: Outcome) -> None:
-    if future.done():  # the caller has gone
-        return
-    if isinstance(outcome, Failed):
-        future.set_exception(outcome.error)
-    else:
-        future.set_result(outcome)
+def _give_up(future: asyncio.Future[Any]) -> None:
+    if not future.done():
+        future.set_exception(StoreError("the store did not answer in time"))

@@ -3,17 +3,20 @@
 from pathlib import Path
 
 from rankfall.errors import FileError, StoreError
-from rankfall.journal.records import START, Arm, Checkpoint, Entry, Event, Position, Snapshot
+from rankfall.journal.records import BEGINNING, END, START, Arm, Checkpoint, Entry, Event, Mark, Position, Snapshot
 from rankfall.stores.sqlite import sqlite_at
 from rankfall.stores.store import Store
 from rankfall.stores.transaction import OnEvent, StoredFeedback, Transaction
 
 __all__ = [
+    "BEGINNING",
+    "END",
     "START",
     "Arm",
     "Checkpoint",
     "Entry",
     "Event",
+    "Mark",
     "OnEvent",
     "Position",
     "Snapshot",
@@ -37,8 +40,10 @@ def without_secrets(place: str) -> str:
     return f"{scheme}{mark}{rest.rpartition('@')[2].partition('?')[0]}" if mark else place
 
 
-def open_store(place: str | Path, *, make: bool = True) -> Store:
+def open_store(place: str | Path, *, make: bool = True, read_only: bool = False) -> Store:
     """The store at an address ``postgresql://...`` or in a folder; ``make=False`` refuses a folder that has none.
+
+    With ``read_only`` nothing is made or written, and the right to read is enough.
 
     >>> open_store("mysql://somewhere")
     Traceback (most recent call last):
@@ -52,12 +57,14 @@ def open_store(place: str | Path, *, make: bool = True) -> Store:
             raise StoreError(
                 f"PostgreSQL needs the extra: pip install 'rankfall[postgres]' (missing: {problem.name})"
             ) from None
-        return Store(postgres_at(text), make=make)
+        return Store(postgres_at(text, read_only=read_only), make=make, read_only=read_only)
     if "://" in text:
         raise StoreError(f"no store at {without_secrets(text)}: give a folder, or an address postgresql://...")
     folder = Path(place)
-    if not make and not (folder / FILE).is_file():
+    if (read_only or not make) and not (folder / FILE).is_file():
         raise FileError(f"{folder} holds no store ({FILE} is not there)")
+    if read_only:
+        return Store(sqlite_at(folder / FILE, read_only=True), read_only=True)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from rankfall.stores.migrations import Types
+from rankfall.stores.schema import Types
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -35,10 +35,10 @@ class Dialect:
     connect: Callable[[], Connection]
     types: Types
     begin: str
-    appending: str  # no user is forgotten until this transaction ends
-    forgetting: str  # waits for those who are appending, and makes them wait until this transaction ends
-    exclusive: str  # makes other transactions that ask for it wait until this one ends
-    after: str  # entries after a position (two parameters)
-    final: str  # entries whose place cannot change: no entry before them can still appear
-    order: str
-    clock: str  # a check that the order of positions still holds; one row, one truth value
+    patient: tuple[str, ...] = ()  # for one transaction: wait for others, and work, as long as it takes
+    scrub: Callable[[Connection], bool] = lambda _: True  # leaves nothing of deleted rows beside the tables, if it can
+    storing: str = ""  # no user is forgotten until this transaction ends
+    forgetting: str = ""  # waits for those who store lists, and makes them wait until this transaction ends
+    exclusive: str = ""  # waits for other transactions that ask for it, and makes them wait until this one ends
+    time: str = ""  # seconds since 1970 by the clock of the database, if it has one of its own
+    appending: str = ""  # the same for transactions that append to the journal: so numbers are in the order of commits

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import psycopg
 
 from rankfall.errors import ConnectionLostError, StoreError
 from rankfall.stores.dialect import Dialect, Row
-from rankfall.stores.migrations import Types
+from rankfall.stores.schema import Types
 
 _TYPES = Types(
     seq="BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
@@ -20,11 +20,26 @@ _TYPES = Types(
     big="BIGINT",
     there="SELECT 1 WHERE to_regclass('notes') IS NOT NULL",
     more=("CREATE INDEX IF NOT EXISTS journal_order ON journal (xid, seq)",),
+    numbered_by_us=(
+        "LOCK TABLE journal, events, snapshots, checkpoints IN ACCESS EXCLUSIVE MODE",
+        "ALTER TABLE journal ALTER COLUMN seq DROP IDENTITY",
+    ),
 )
+TIMEOUTS = {
+    "idle_in_transaction_session_timeout": 2_000,  # a server that stands still loses its transaction, and its locks
+    "lock_timeout": 4_000,  # longer than that, so that the others outlast it
+    "statement_timeout": 60_000,
+}
+"""Milliseconds after which PostgreSQL gives up, on our connections: nobody holds up the others for longer."""
+_SETTINGS = {
+    "synchronous_commit": "on",
+    "default_transaction_isolation": "read\\ committed",  # statements see what others wrote before they got the lock
+    "client_min_messages": "warning",
+}
 
 
 class _Connection:
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, settings: Mapping[str, object]) -> None:
         try:
             self._inner = psycopg.connect(
                 url,
@@ -32,10 +47,11 @@ class _Connection:
                 prepare_threshold=1,
                 connect_timeout=5,
                 application_name="rankfall",
-                options="-c synchronous_commit=on -c client_min_messages=warning",
+                options=" ".join(f"-c {name}={value}" for name, value in settings.items()),
                 keepalives_idle=10,
                 keepalives_interval=5,
                 keepalives_count=3,
+                tcp_user_timeout=10_000,
             )
         except psycopg.ProgrammingError:  # it quotes the address, or parts of it: the password may be among them
             raise StoreError(
@@ -76,23 +92,23 @@ class _Connection:
         self._inner.close()
 
 
-def postgres_at(url: str) -> Dialect:
+def postgres_at(url: str, *, read_only: bool = False) -> Dialect:
     """The dialect for a database at this address.
 
-    Transactions commit out of order, so an entry with a lower number may appear after one with a higher number was
-    read. Each entry carries its transaction's id; entries are ordered by it, and read only below the oldest
-    transaction still under way. What is below stays as it is, for every reader.
+    Transactions commit in any order, but those that append to the journal do so one at a time: each holds a lock from
+    before its first entry until its commit. So entries are numbered in the order of commits, and a reader who sees an
+    entry sees all before it.
     """
+    settings = {**_SETTINGS, **TIMEOUTS, **({"default_transaction_read_only": "on"} if read_only else {})}
     return Dialect(
         name="postgresql",
-        connect=lambda: _Connection(url),
+        connect=lambda: _Connection(url, settings),
         types=_TYPES,
         begin="BEGIN",
-        appending="SELECT pg_advisory_xact_lock_shared(7226325664)",
-        forgetting="SELECT pg_advisory_xact_lock(7226325664)",
+        patient=("SET LOCAL lock_timeout = 0", "SET LOCAL statement_timeout = 0"),
+        time="SELECT extract(epoch FROM clock_timestamp())::float8",
         exclusive="SELECT pg_advisory_xact_lock(7226325663)",
-        after="(j.xid, j.seq) > (?, ?)",
-        final="j.xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint",
-        order="j.xid, j.seq",
-        clock="SELECT coalesce(max(xid), 0) <= pg_current_xact_id()::text::bigint FROM journal",
+        storing="SELECT pg_advisory_xact_lock_shared(7226325665)",
+        forgetting="SELECT pg_advisory_xact_lock(7226325665)",
+        appending="SELECT pg_advisory_xact_lock(7226325664)",
     )

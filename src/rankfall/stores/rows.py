@@ -5,23 +5,23 @@ from __future__ import annotations
 from dataclasses import fields
 from operator import attrgetter
 
-from rankfall.journal.records import Entry, Event, Position
+from rankfall.journal.records import Entry, Event
 from rankfall.stores.dialect import Row
 
 EVENT = (
     "id, model, owner, user_id, segment, request_id, digest, created, expires, active, arm, learn, propensity, "
-    "catalog, covered, request, response, features"
+    "catalog, covered, request, response, features, gaps"
 )
 EVENT_WIDTH = len(EVENT.split(","))
 ENTRY = (
-    "j.xid, j.seq, j.kind, j.version, j.model, j.owner, j.at, j.event_id, j.body, j.blob, "
-    "e.arm, e.learn, e.covered, e.features"
+    "j.seq, j.kind, j.version, j.model, j.owner, j.at, j.event_id, j.body, j.blob, "
+    "e.arm, e.learn, e.covered, e.features, j.token"
 )
 FROM_JOURNAL = "FROM journal j LEFT JOIN events e ON e.id = j.event_id"
 
 _FIELDS = attrgetter(*(field.name for field in fields(Event)))
-_ACTIVE, _LEARN = (
-    next(i for i, field in enumerate(fields(Event)) if field.name == name) for name in ("active", "learn")
+_ACTIVE, _LEARN, _FEATURES = (
+    next(i for i, field in enumerate(fields(Event)) if field.name == name) for name in ("active", "learn", "features")
 )
 
 
@@ -36,15 +36,15 @@ def event_of_row(row: Row) -> Event:
     """The event with these values."""
     values = list(row)
     values[_ACTIVE], values[_LEARN] = bool(values[_ACTIVE]), bool(values[_LEARN])
-    values[-1] = None if values[-1] is None else bytes(values[-1])
+    values[_FEATURES] = None if values[_FEATURES] is None else bytes(values[_FEATURES])
     return Event(*values)
 
 
 def entry_of_row(row: Row) -> Entry:
     """The entry with these values, in the order of ``ENTRY``."""
-    xid, seq, kind, version, model, owner, at, event_id, body, blob, arm, learn, covered, features = row
+    seq, kind, version, model, owner, at, event_id, body, blob, arm, learn, covered, features, token = row
     return Entry(
-        position=Position(xid, seq),
+        position=seq,
         kind=kind,
         version=version,
         model=model,
@@ -57,4 +57,5 @@ def entry_of_row(row: Row) -> Entry:
         learn=bool(learn),
         covered=covered or 0,
         features=None if features is None else bytes(features),
+        token=token,
     )

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from rankfall.errors import StoreError
-from rankfall.stores.dialect import Dialect, Row
-from rankfall.stores.migrations import Types
+from rankfall.stores.dialect import Connection, Dialect, Row
+from rankfall.stores.schema import Types
 
+_PATIENT = "PRAGMA busy_timeout = 5000"
 _SETTINGS = (
-    "PRAGMA busy_timeout = 5000",
+    _PATIENT,
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
     "PRAGMA secure_delete = ON",
@@ -21,15 +22,21 @@ _SETTINGS = (
 
 
 class _Connection:
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, address: str | Path, settings: Sequence[str]) -> None:
         self._path = path
         try:
-            self._inner = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
+            self._inner = sqlite3.connect(
+                address,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=256,
+                uri=isinstance(address, str),
+            )
         except sqlite3.Error as problem:
             raise StoreError(f"cannot open {path}: {problem}") from problem
         try:
-            for setting in _SETTINGS:
-                self._inner.execute(setting)
+            for setting in settings:
+                self._inner.execute(setting).fetchall()
         except sqlite3.Error as problem:
             self._inner.close()
             raise StoreError(f"cannot open {path}: {problem}") from problem
@@ -47,11 +54,33 @@ class _Connection:
         self._inner.close()
 
 
-def sqlite_at(path: Path) -> Dialect:
-    """The dialect for a database file, which is made if it is not there."""
+def _read_only(path: Path) -> _Connection:
+    """A connection that cannot write. Where nobody can write, and nobody did not finish, the file alone is enough."""
+    address = path.absolute().as_uri()
+    settings = (_PATIENT, "SELECT 1 FROM sqlite_master")
+    try:
+        return _Connection(path, f"{address}?mode=ro", settings)
+    except StoreError:
+        log = path.with_name(f"{path.name}-wal")
+        if log.exists() and log.stat().st_size:
+            raise
+        return _Connection(path, f"{address}?mode=ro&immutable=1", settings)
+
+
+def _scrub(connection: Connection) -> bool:
+    """Empty the WAL, where what was deleted still stands; False if a reader or another writer is in the way."""
+    connection.run("PRAGMA busy_timeout = 250")
+    try:
+        return not connection.run("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]
+    finally:
+        connection.run(_PATIENT)
+
+
+def sqlite_at(path: Path, *, read_only: bool = False) -> Dialect:
+    """The dialect for a database file, which is made if it is not there, unless it is to be read only."""
     return Dialect(
         name="sqlite",
-        connect=lambda: _Connection(path),
+        connect=lambda: _read_only(path) if read_only else _Connection(path, path, _SETTINGS),
         types=Types(
             seq="INTEGER PRIMARY KEY AUTOINCREMENT",
             xid="INTEGER NOT NULL DEFAULT 0",
@@ -60,12 +89,6 @@ def sqlite_at(path: Path) -> Dialect:
             big="INTEGER",
             there="SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'notes'",
         ),
-        begin="BEGIN IMMEDIATE",  # transactions commit one after the other, so entries are numbered as they commit
-        appending="",
-        forgetting="",
-        exclusive="",
-        after="j.xid >= ? AND j.seq > ?",
-        final="TRUE",
-        order="j.seq",
-        clock="SELECT 1",
+        scrub=_scrub,
+        begin="BEGIN IMMEDIATE",  # one transaction at a time: no further locks are needed
     )

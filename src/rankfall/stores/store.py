@@ -6,16 +6,17 @@ that changes what is known. ``checkpoints`` and ``snapshots`` only save time: ea
 
 from __future__ import annotations
 
+import copy
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from rankfall.errors import ConnectionLostError, StoreError
-from rankfall.journal.records import START, Checkpoint, Entry, Event, Position, Snapshot
+from rankfall.errors import ConnectionLostError, LostEntryError, StoreError
+from rankfall.journal.records import BEGINNING, START, Checkpoint, Entry, Event, Mark, Position, Snapshot
 from rankfall.stores.dialect import Connection, Dialect, Row
-from rankfall.stores.migrations import STEPS, migrate
+from rankfall.stores.migrations import STEPS, check_version, migrate
 from rankfall.stores.rows import ENTRY, EVENT, EVENT_WIDTH, FROM_JOURNAL, entry_of_row, event_of_row
 from rankfall.stores.transaction import StoredFeedback, Transaction
 
@@ -24,28 +25,50 @@ _log = logging.getLogger("rankfall.stores")
 T = TypeVar("T")
 
 
+class Overdue(NamedTuple):
+    """A list whose wait is over, and when that was, in the time that counts for waits."""
+
+    id: str
+    model: str
+    owner: str
+    counted_expires: float
+
+
 class Store:
     """Reads, and opens transactions. One thread writes; any thread may read."""
 
-    def __init__(self, dialect: Dialect, *, make: bool = True) -> None:
+    def __init__(self, dialect: Dialect, *, make: bool = True, read_only: bool = False) -> None:
         self.dialect = dialect
         self._writing = threading.RLock()
         self._reading = threading.RLock()
         self._writer: Connection | None = None
         self._reader: Connection | None = None
+        self.to_scrub = False
+        """Whether readers were in the way of :meth:`scrub`, so that it must be called again."""
+        if read_only:
+            try:
+                check_version(self.read, dialect.types)
+            except StoreError:
+                self.close()
+                raise
+            return
         if not make:
             self._need_tables()
         with self.transaction() as tx:
+            for statement in dialect.patient:
+                tx.run(statement)
             tx.exclusive()
             version = migrate(tx.run, dialect.types)
-            if not tx.run(dialect.clock)[0][0]:
-                raise StoreError(
-                    "the journal has entries of transactions this database has not made: it was restored from a dump "
-                    "into another cluster, where their order cannot be continued. Copy the cluster itself, or advance "
-                    "its transaction counter (pg_resetwal -x) beyond the largest xid in the table journal"
-                )
         if version < len(STEPS):
             _log.info("the tables are up to date now", extra={"was": version, "schema": len(STEPS)})
+        self.scrub()  # who forgot a user may have been killed before
+
+    def beside(self) -> Store:
+        """The same store for other readers, on a connection of their own: they keep nobody waiting here."""
+        other = copy.copy(self)
+        other._writing, other._reading = threading.RLock(), threading.RLock()
+        other._writer = other._reader = None
+        return other
 
     def _need_tables(self) -> None:
         connection = self.dialect.connect()
@@ -81,6 +104,14 @@ class Store:
         if fresh:
             self._writer.close()
             self._writer = None
+
+    def scrub(self) -> None:
+        """After rows were deleted: leave nothing of them in files beside the tables, such as SQLite's WAL."""
+        self.to_scrub = True
+        with self._writing:
+            if self._writer is None:
+                self._writer = self.dialect.connect()
+            self.to_scrub = not self.dialect.scrub(self._writer)
 
     def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         """The rows of a statement that changes nothing."""
@@ -119,36 +150,48 @@ class Store:
                     connection.close()
             self._writer = self._reader = None
 
-    def tail(self, after: Position, limit: int) -> list[Entry]:
-        """The next final entries of the journal, in order."""
-        d = self.dialect
+    def tail(self, after: Mark, limit: int) -> list[Entry]:
+        """The entries of the journal after one, in order; raises LostEntryError if that one is not there any more."""
+        columns = ENTRY.replace("j.blob", "CASE WHEN j.seq > ? THEN j.blob END")
         rows = self.read(
-            f"SELECT {ENTRY} {FROM_JOURNAL} WHERE {d.after} AND {d.final} ORDER BY {d.order} LIMIT ?",
-            (*after, limit),
+            f"SELECT {columns} {FROM_JOURNAL} WHERE j.seq >= ? ORDER BY j.seq LIMIT ?",
+            (after.position, after.position, limit + 1),
         )
-        return [entry_of_row(row) for row in rows]
+        entries = [entry_of_row(row) for row in rows]
+        if after == BEGINNING:
+            return entries[:limit]
+        if not entries or entries[0].mark != after:
+            raise LostEntryError(f"entry {after.position} of the journal is not there any more, or is another one")
+        return entries[1:]
 
     def feedback(
         self, model: str, owners: Sequence[str], after: Sequence[Position], upto: Position, limit: int
     ) -> list[list[Entry]]:
         """For each owner the entries on events after its position, up to and with ``upto``; at most so many of each."""
         found = self.read_many(
-            f"SELECT {ENTRY} {FROM_JOURNAL} WHERE j.model = ? AND j.owner = ? AND (j.xid, j.seq) > (?, ?) "
-            "AND (j.xid, j.seq) <= (?, ?) AND j.event_id IS NOT NULL ORDER BY j.xid, j.seq LIMIT ?",
-            [(model, owner, *position, *upto, limit) for owner, position in zip(owners, after, strict=True)],
+            f"SELECT {ENTRY} {FROM_JOURNAL} WHERE j.model = ? AND j.owner = ? AND j.seq > ? AND j.seq <= ? "
+            "AND j.event_id IS NOT NULL ORDER BY j.seq LIMIT ?",
+            [(model, owner, position, upto, limit) for owner, position in zip(owners, after, strict=True)],
         )
         return [[entry_of_row(row) for row in rows] for rows in found]
 
     def checkpoints(
         self, model: str, owners: Sequence[str], after: Position, upto: Position
     ) -> list[Checkpoint | None]:
-        """For each owner the newest state kept after ``after``, up to and with ``upto``."""
+        """For each owner the newest state kept after ``after``, up to and with ``upto``.
+
+        States of entries that are not in the journal any more are passed by.
+        """
         found = self.read_many(
-            "SELECT model, owner, xid, seq, state FROM checkpoints WHERE model = ? AND owner = ? "
-            "AND (xid, seq) >= (?, ?) AND (xid, seq) <= (?, ?) ORDER BY xid DESC, seq DESC LIMIT 1",
-            [(model, owner, *after, *upto) for owner in owners],
+            "SELECT c.model, c.owner, c.seq, c.state, c.token, c.at FROM checkpoints c "
+            "JOIN journal j ON j.seq = c.seq AND j.token = c.token AND j.at = c.at "
+            "WHERE c.model = ? AND c.owner = ? AND c.seq >= ? AND c.seq <= ? ORDER BY c.seq DESC LIMIT 1",
+            [(model, owner, after, upto) for owner in owners],
         )
-        return [Checkpoint(r[0][0], r[0][1], Position(r[0][2], r[0][3]), bytes(r[0][4])) if r else None for r in found]
+        return [
+            Checkpoint(r[0][0], r[0][1], r[0][2], bytes(r[0][3]), Mark(r[0][2], r[0][4], r[0][5])) if r else None
+            for r in found
+        ]
 
     def event(self, event_id: str) -> Event | None:
         """One list, with its features."""
@@ -162,10 +205,8 @@ class Store:
 
     def snapshots(self, model: str) -> list[Snapshot]:
         """The snapshots of a model, oldest first."""
-        rows = self.read(
-            "SELECT id, model, name, xid, seq, at FROM snapshots WHERE model = ? ORDER BY xid, seq, at", (model,)
-        )
-        return [Snapshot(r[0], r[1], r[2], Position(r[3], r[4]), r[5]) for r in rows]
+        rows = self.read("SELECT id, model, name, seq, at FROM snapshots WHERE model = ? ORDER BY seq, at", (model,))
+        return [Snapshot(*row) for row in rows]
 
     def note(self, name: str) -> str | None:
         """The value remembered under a name."""
@@ -176,34 +217,39 @@ class Store:
         """How many lists of a model were shown."""
         return int(self.read("SELECT count(*) FROM events WHERE model = ?", (model,))[0][0])
 
-    def pending(self, now: float) -> int:
-        """How many lists still wait for feedback."""
+    def pending(self, counted: float) -> int:
+        """How many lists still wait for feedback at a moment of the time that counts for waits."""
         rows = self.read(
-            "SELECT count(*) FROM events e WHERE e.expires > ? "
+            "SELECT count(*) FROM events e WHERE e.expires - e.gaps > ? "
             "AND NOT EXISTS (SELECT 1 FROM journal j WHERE j.event_id = e.id)",
-            (now,),
+            (counted,),
         )
         return int(rows[0][0])
 
-    def overdue(self, now: float, since: float, limit: int) -> list[tuple[str, str, str]]:
-        """(id, model, owner) of lists known to be shown whose wait for feedback ran out after ``since``."""
-        return self.read(
-            "SELECT e.id, e.model, e.owner FROM events e WHERE e.expires > ? AND e.expires <= ? AND e.active = 1 "
-            "AND NOT EXISTS (SELECT 1 FROM journal j WHERE j.event_id = e.id) ORDER BY e.id LIMIT ?",
-            (since, now, limit),
+    def overdue(self, counted: float, since: float, limit: int) -> list[Overdue]:
+        """The first lists known to be shown whose wait for feedback ran out from ``since`` on.
+
+        Both moments are of the time that counts for waits.
+        """
+        rows = self.read(
+            "SELECT e.id, e.model, e.owner, e.expires - e.gaps FROM events e "
+            "WHERE e.expires - e.gaps >= ? AND e.expires - e.gaps <= ? AND e.active = 1 "
+            "AND NOT EXISTS (SELECT 1 FROM journal j WHERE j.event_id = e.id) ORDER BY e.expires - e.gaps LIMIT ?",
+            (since, counted, limit),
         )
+        return [Overdue(*row) for row in rows]
 
     def waiting_since(self, after: Position) -> float | None:
-        """When the oldest entry that is not folded yet was written, final or not; None if there is none."""
-        rows = self.read(f"SELECT min(j.at) FROM journal j WHERE {self.dialect.after}", after)
+        """When the oldest entry after a position was written; None if there is none."""
+        rows = self.read("SELECT min(at) FROM journal WHERE seq > ?", (after,))
         return rows[0][0]  # type: ignore[no-any-return]
 
     def events_with_feedback(self, after: str = "", limit: int = 10_000) -> list[tuple[Event, Entry | None]]:
         """Lists in the order of their ids, each with the entry on it; page on by the last id."""
         columns = ", ".join(f"e.{name.strip()}" for name in EVENT.split(","))
         rows = self.read(
-            f"SELECT {columns}, j.xid, j.seq, j.kind, j.version, j.model, j.owner, j.at, j.event_id, j.body, "
-            "j.blob, NULL, NULL, NULL, NULL "
+            f"SELECT {columns}, j.seq, j.kind, j.version, j.model, j.owner, j.at, j.event_id, j.body, "
+            "j.blob, NULL, NULL, NULL, NULL, j.token "
             "FROM events e LEFT JOIN journal j ON j.event_id = e.id WHERE e.id > ? ORDER BY e.id LIMIT ?",
             (after, limit),
         )
@@ -213,16 +259,14 @@ class Store:
         ]
 
     def decisions(self, after: Position = START, limit: int = 1000) -> list[Entry]:
-        """The next entries that are not on events, in order, final or not."""
+        """The next entries that are not on events, in order."""
         rows = self.read(
-            f"SELECT {ENTRY} {FROM_JOURNAL} WHERE j.event_id IS NULL AND (j.xid, j.seq) > (?, ?) "
-            "ORDER BY j.xid, j.seq LIMIT ?",
-            (*after, limit),
+            f"SELECT {ENTRY} {FROM_JOURNAL} WHERE j.event_id IS NULL AND j.kind <> 'forgotten' AND j.seq > ? "
+            "ORDER BY j.seq LIMIT ?",
+            (after, limit),
         )
         return [entry_of_row(row) for row in rows]
 
     def end(self) -> Position:
-        """The last final entry of the journal: what is there up to it stays as it is."""
-        backwards = ", ".join(f"{column} DESC" for column in self.dialect.order.split(", "))
-        rows = self.read(f"SELECT j.xid, j.seq FROM journal j WHERE {self.dialect.final} ORDER BY {backwards} LIMIT 1")
-        return Position(*rows[0]) if rows else START
+        """The last entry of the journal: what is there up to it stays as it is."""
+        return int(self.read(f"SELECT coalesce(max(seq), {START}) FROM journal")[0][0])

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeVar
 import msgspec
 from msgspec import inspect
 
-from rankfall.errors import InvalidError
+from rankfall.errors import QUOTED, InvalidError
 from rankfall.wire.fields import FieldError
 
 T = TypeVar("T")
@@ -87,12 +87,12 @@ def _refuse(problem: msgspec.ValidationError, kind: Any, root: str, value: Any) 
         message = "this field is required"
         steps.append(missing[1])
     elif given := _NOT_ONE_OF.fullmatch(message):
-        message = f"expected one of {', '.join(_words(_type_at(kind, steps)))}, got {given[1]}"
+        message = f"expected one of {', '.join(_words(_type_at(kind, steps)))}, got {given[1][:QUOTED]}"
     else:
         message = message[0].lower() + message[1:]
         if ", got " not in message:
             message += _got(value, steps)
-    where = ".".join(part for part in [root, *steps] if part not in ("", "..."))
+    where = ".".join(part[:QUOTED] for part in [root, *steps] if part not in ("", "..."))
     raise InvalidError(f"{where}: {message}" if where else message, where=where or None) from None
 
 

@@ -35,11 +35,15 @@ Clicked: TypeAlias = Position | Name | Click
 """A 1-based position (a number), an item id (text), or either of them by name."""
 
 
+MOST_CLICKS = 1000
+"""Clicks in one feedback: as many as a list can have items."""
+
+
 class FeedbackRequest(Request, frozen=True):
     """What came of a list: an item id (text), a 1-based position (number), several of them, or null for no click."""
 
     event_id: Name
-    clicked: Clicked | list[Clicked] | None
+    clicked: Clicked | Annotated[list[Clicked], Meta(max_length=MOST_CLICKS)] | None
 
     def __post_init__(self) -> None:
         check_printable("event_id", self.event_id)

@@ -7,6 +7,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
+from rankfall.errors import short
+
 LONGEST_NAME, LONGEST_TITLE = 200, 1000
 
 Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
@@ -55,7 +57,7 @@ def check_printable(field: str, text: str | int | None) -> None:
     rankfall.wire.fields.FieldError: only printable characters are allowed, got 'a\nb'
     """
     if isinstance(text, str) and not text.isprintable():
-        raise FieldError(field, f"only printable characters are allowed, got {text!r}")
+        raise FieldError(field, f"only printable characters are allowed, got {short(text)}")
 
 
 def check_all_printable(field: str, ids: Iterable[str | int] | None) -> None:

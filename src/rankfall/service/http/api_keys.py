@@ -51,9 +51,6 @@ class Keys:
     def __init__(self, grants: Sequence[tuple[str, Grant]] = ()) -> None:
         self._grants = tuple((bytes.fromhex(digest), grant) for digest, grant in grants)
 
-    def __bool__(self) -> bool:
-        return bool(self._grants)
-
     def grant(self, key: str | None) -> Grant | None:
         """What a key allows; None for a wrong one. Takes as long for a wrong key as for a right one."""
         if not self._grants:

@@ -17,17 +17,21 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from rankfall.service.engine import Engine
+from rankfall.service.health import MOST_LAG
 from rankfall.service.http.api_keys import Keys
 from rankfall.service.http.app_state import AppState
 from rankfall.service.http.auth import Authentication
 from rankfall.service.http.endpoint import route_of
 from rankfall.service.http.errors import handle_http_error
 from rankfall.service.http.json_log import log_as_json
-from rankfall.service.http.limits import BodyLimits, Limits
+from rankfall.service.http.keys_file import KeysFile
+from rankfall.service.http.limits import Limits
 from rankfall.service.http.metrics import Metrics
 from rankfall.service.http.pages import pages
+from rankfall.service.http.parent import end_with_parent
 from rankfall.service.http.request_log import log_request
 from rankfall.service.http.routes import OPERATIONS
+from rankfall.service.http.site_check import LOOPBACK, SiteCheck
 from rankfall.service.http.timing import Timing
 from rankfall.stores import open_store
 
@@ -37,13 +41,18 @@ _SWITCH = 0.001  # seconds for which one thread may keep the others from running
 
 @dataclass(frozen=True)
 class Config:
-    """How to run one process of the service. Plain values, so that it can be handed to other processes."""
+    """How to run one process of the service. Plain values, so that it can be handed to other processes.
+
+    ``names`` are those it may be called by without keys, besides those of this machine.
+    """
 
     store: str
     keys: str | None = None
     room: int = 10_000
     log_requests: bool = False
     limits: dict[str, float] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    most_lag: float = MOST_LAG
 
     def publish(self) -> None:
         """Have processes started from here on find it."""
@@ -55,14 +64,15 @@ def from_environment() -> Starlette:
     config = Config(**json.loads(os.environ[_ENVIRONMENT]))
     log_as_json(requests=config.log_requests)
     sys.setswitchinterval(_SWITCH)
+    end_with_parent()
     return make_app(config)
 
 
 def make_app(config: Config) -> Starlette:
     """The application. A request passes the middleware from top to bottom, then its route."""
-    keys = Keys.read(Path(config.keys)) if config.keys else Keys()
+    keys = KeysFile(Path(config.keys)) if config.keys else Keys()
     limits, metrics = Limits(**config.limits), Metrics()  # type: ignore[arg-type]
-    state = AppState(limits, metrics)
+    state = AppState(limits, metrics, most_lag=config.most_lag)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
@@ -74,8 +84,8 @@ def make_app(config: Config) -> Starlette:
         routes=[*map(route_of, OPERATIONS), *pages(OPERATIONS)],
         middleware=[
             Middleware(Timing, observers=[metrics.count_request, log_request]),
+            Middleware(SiteCheck, names=None if config.keys else LOOPBACK.union(config.names)),
             Middleware(Authentication, keys=keys),
-            Middleware(BodyLimits, limits=limits),
         ],
         exception_handlers={HTTPException: handle_http_error},
         lifespan=lifespan,
@@ -90,9 +100,11 @@ def _start(config: Config, metrics: Metrics) -> Engine:
         room=config.room,
         on_fallback=metrics.count_fallback,
         on_store_error=metrics.count_store_error,
+        on_rebuild=metrics.count_rebuild,
     )
     for model in engine.state.models.values():
         model.warm_up()
+    engine.serve()
     gc.collect()
     gc.freeze()  # what was loaded to start stays: looking through it again and again would stop everything for 0.1 s
     return engine

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 
 from starlette.requests import Request
 
 from rankfall.catalog import Catalog
-from rankfall.errors import NotFoundError
+from rankfall.errors import NotFoundError, short
 from rankfall.journal.catalogs import CatalogState
 from rankfall.service.engine import Engine
+from rankfall.service.health import MOST_LAG
 from rankfall.service.http.limits import Limits
 from rankfall.service.http.metrics import Metrics
 from rankfall.service.model import Model
@@ -17,11 +19,12 @@ from rankfall.service.model import Model
 
 @dataclass
 class AppState:
-    """Engine, limits and metrics of one process."""
+    """Engine, limits and metrics of one process, and how many seconds it may be behind and still be ready."""
 
     limits: Limits
     metrics: Metrics = field(default_factory=Metrics)
     started: Engine | None = None
+    most_lag: float = MOST_LAG
 
     @property
     def engine(self) -> Engine:
@@ -36,16 +39,15 @@ class AppState:
             raise NotFoundError("there is no catalog yet; start with --catalog")
         return self.engine.state.items
 
-    @property
-    def catalog(self) -> Catalog:
+    async def laid_out(self) -> Catalog:
         """The catalog as it is now, laid out; after a change that takes a while if it is large."""
-        return self.items.current()
+        return await asyncio.to_thread(self.items.current)
 
     def model(self, name: str) -> Model:
         """The model of this name. If there is none, no others are named: a key may be for one model only."""
         model = self.engine.state.models.get(name)
         if model is None:
-            raise NotFoundError(f"no model {name!r}; GET /v1/models lists those there are")
+            raise NotFoundError(f"no model {short(name)}; GET /v1/models lists those there are")
         return model
 
 

@@ -47,5 +47,7 @@ def refusal(problem: ServiceError) -> Response:
 
 
 async def handle_http_error(_request: Request, problem: Exception) -> Response:
-    """The response where there is no route, or no such method."""
-    return error_response(problem)
+    """The response where there is no route, or no such method; a body is not read."""
+    response = error_response(problem)
+    response.headers["Connection"] = "close"
+    return response

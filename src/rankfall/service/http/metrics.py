@@ -35,6 +35,7 @@ class Metrics:
         self._clicked = counter("clicked", "Lists with a click", "model", "arm")
         self._fallbacks = counter("fallbacks", "Lists that fell back to the baseline", "model", "reason")
         self._store_errors = Counter("rankfall_store_errors", "Reads and writes that failed", registry=registry)
+        self._rebuilds = Counter("rankfall_rebuilds", "Times the store went back", registry=registry)
         self._seconds = cache(
             Histogram(
                 "rankfall_request_seconds", "Time to respond", ("route",), buckets=_SECONDS, registry=registry
@@ -75,6 +76,10 @@ class Metrics:
         """Count a read or a write of the store that failed."""
         self._store_errors.inc()
 
+    def count_rebuild(self) -> None:
+        """Count that the store went back in time, so that the state is built again."""
+        self._rebuilds.inc()
+
     def text(self, engine: Engine) -> bytes:
         """Everything, as Prometheus reads it."""
         if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
@@ -97,12 +102,14 @@ class _Shared:
     def collect(self) -> Iterator[Any]:
         engine = self._engine
         try:
-            pending, lag, up = float(engine.store.pending(engine.clock())), engine.lag(), 1.0
+            pending, lag, up = float(engine.pending()), engine.lag(), 1.0
         except StoreError:
             pending, lag, up = float("nan"), float("nan"), 0.0
         yield GaugeMetricFamily("rankfall_store_up", "Whether the store can be read", up)
         yield GaugeMetricFamily("rankfall_pending_events", "Lists that wait for feedback", pending)
         yield GaugeMetricFamily("rankfall_fold_lag_seconds", "Age of the oldest entry not learned from yet", lag)
+        skew = engine.clock.skew
+        yield GaugeMetricFamily("rankfall_clock_skew_seconds", "How far this machine is ahead of the store", skew)
         state = engine.state
         held = sum(len(model) for model in state.models.values())
         yield GaugeMetricFamily("rankfall_models_in_memory", "States held in memory by this worker", held)

@@ -15,7 +15,7 @@ from rankfall.service.http.parameters import PATH_TYPES
 from rankfall.wire import ErrorResponse
 
 _REFERENCE = "#/components/schemas/{name}"
-_ERRORS = (400, 401, 403, 404, 408, 409, 413, 415, 422, 503)
+_ERRORS = (400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 503)
 _TAGS = {
     "rank": "Lists to show",
     "feedback": "What was clicked",
@@ -67,6 +67,8 @@ def _operation(operation: Operation) -> dict[str, Any]:
         **{media: {"schema": dict(one)} for media, one in operation.media.items()},
     }:
         described["requestBody"] = {"required": operation.body_required, "content": content}
+    elif operation.media_types:  # the content type must be there, with nothing in the body
+        described["requestBody"] = {"required": False, "content": {media: {} for media in operation.media_types}}
     return described
 
 

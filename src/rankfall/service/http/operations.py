@@ -13,6 +13,9 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
+from rankfall.service.http.auth import Need
+from rankfall.service.http.bodies import JSON
+
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -22,10 +25,14 @@ class Operation:
 
     Parameters
     ----------
+    needs
+        Raises if the caller may not do this.
     takes
         Shapes of JSON that the body may have.
     media
         Content types of a body that is not JSON, each with the schema of the body.
+    bulk
+        Whether the body may be as large as a catalog.
     body_required
         Whether a request without a body is refused.
     query
@@ -43,13 +50,22 @@ class Operation:
     handler: Handler
     summary: str
     tag: str
+    needs: Need | None = None
     takes: tuple[type[Struct], ...] = ()
     media: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    bulk: bool = False
     body_required: bool = True
     query: type[Struct] | None = None
     gives: type[Struct] | None = None
     gives_media: str = "application/json"
     statuses: Mapping[int, str] = field(default_factory=lambda: {200: "done"})
+
+    @property
+    def media_types(self) -> tuple[str, ...]:
+        """The content types it takes; none where nothing is sent."""
+        if self.method not in ("POST", "PUT", "PATCH"):
+            return ()
+        return (*([JSON] if self.takes or not self.media else []), *self.media)
 
 
 class Operations(list[Operation]):

@@ -17,11 +17,16 @@ from rankfall.service.http.openapi import describe
 from rankfall.service.http.operations import Operation, Operations
 
 _PAGE = Path(__file__).parents[1] / "page"
-_DOCS = Path(__file__).with_name("docs.html")
 _CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+_HEADERS = {
+    "Content-Security-Policy": _CONTENT_SECURITY_POLICY,
+    "Cache-Control": "no-cache",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
 
 
 def pages(operations: Sequence[Operation]) -> list[BaseRoute]:
@@ -31,8 +36,7 @@ def pages(operations: Sequence[Operation]) -> list[BaseRoute]:
 
     @table.add("GET", "/", "The page")
     async def page(_request: Request) -> Response:
-        headers = {"Content-Security-Policy": _CONTENT_SECURITY_POLICY, "Cache-Control": "no-cache"}
-        return FileResponse(_PAGE / "index.html", headers=headers)
+        return FileResponse(_PAGE / "index.html", headers=_HEADERS)
 
     @table.add("GET", "/openapi.json", "The description of the interface")
     async def openapi(_request: Request) -> Response:
@@ -40,6 +44,6 @@ def pages(operations: Sequence[Operation]) -> list[BaseRoute]:
 
     @table.add("GET", "/docs", "The description of the interface, for people")
     async def docs(_request: Request) -> Response:
-        return FileResponse(_DOCS)
+        return FileResponse(_PAGE / "docs.html", headers=_HEADERS)
 
     return [*map(route_of, table), Mount("/page", StaticFiles(directory=_PAGE))]

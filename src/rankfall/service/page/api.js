@@ -29,7 +29,7 @@ export function address(path) {
 
 async function send(method, path, body) {
   const headers = { Accept: "application/json" };
-  if (body !== undefined) headers["Content-Type"] = "application/json";
+  if (method !== "GET") headers["Content-Type"] = "application/json";
   if (key.get()) headers["X-API-Key"] = key.get();
   const stop = new AbortController();
   const timer = setTimeout(() => stop.abort(), TIMEOUT);

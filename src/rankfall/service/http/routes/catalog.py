@@ -8,12 +8,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rankfall.catalog import Catalog, Id
-from rankfall.errors import CatalogError, ConflictError, NotFoundError
+from rankfall.errors import CatalogError, ConflictError, NotFoundError, short
 from rankfall.journal.catalogs import CatalogItem, CatalogState
 from rankfall.service.commands import PatchItem, PutItems
 from rankfall.service.http.app_state import state_of
-from rankfall.service.http.auth import need_anything, need_everywhere
-from rankfall.service.http.bodies import NDJSON, PARQUET, body_of, json_response, media_type, read_json, unsupported
+from rankfall.service.http.auth import everywhere
+from rankfall.service.http.bodies import NDJSON, PARQUET, body_of, json_response, media_type, read_json
 from rankfall.service.http.bulk import read_lines, read_parquet
 from rankfall.service.http.operations import Operations
 from rankfall.service.http.parameters import path_name, read_query
@@ -37,7 +37,6 @@ _ITEM = "/v1/catalog/items/{item:path}"
 @operations.add("GET", "/v1/catalog", "What the catalog is like", gives=CatalogResponse)
 async def catalog(request: Request) -> Response:
     """Give its size, its topics, and what ids and features look like."""
-    need_anything(request)
     state = state_of(request)
     shape = state.items.shape
     return json_response(
@@ -55,13 +54,12 @@ async def catalog(request: Request) -> Response:
 @operations.add("GET", "/v1/catalog/items", "List items", query=ItemsQuery, gives=ItemsResponse)
 async def items(request: Request) -> Response:
     """Give items in catalog order; page on with ``after`` = ``next``. An item withdrawn meanwhile ends the listing."""
-    need_anything(request)
-    found, query = state_of(request).catalog, read_query(request, ItemsQuery)
+    found, query = await state_of(request).laid_out(), read_query(request, ItemsQuery)
     start = 0
     if query.after is not None:
         row = found.row(id_of(query.after, state_of(request).items.shape))
         if row is None:
-            raise NotFoundError(f"cursor {query.after!r} names an item that is no longer there; start again")
+            raise NotFoundError(f"cursor {short(query.after)} names an item that is no longer there; start again")
         start = row + 1
     end = min(start + query.limit, len(found))
     page = [_item(found, row) for row in range(start, end)]
@@ -71,16 +69,14 @@ async def items(request: Request) -> Response:
 @operations.add("GET", _ITEM, "One item", gives=Item)
 async def item(request: Request) -> Response:
     """Give the item as it is now."""
-    need_anything(request)
     found = state_of(request).items
     key = _known(found, path_name(request, "item"))
     return json_response(item_of(key, found.item(key), found.shape.topics))
 
 
-@operations.add("PUT", _ITEM, "Put an item", takes=(ItemBody,), gives=ItemWritten)
+@operations.add("PUT", _ITEM, "Put an item", needs=everywhere("admin"), takes=(ItemBody,), gives=ItemWritten)
 async def put_item(request: Request) -> Response:
     """Add an item, or replace the one with the same id. Live at once."""
-    need_everywhere(request)
     writer, found = state_of(request).engine.writer, state_of(request).items
     key = id_of(path_name(request, "item"), found.shape)
     body = read_json(request, ItemBody)
@@ -89,10 +85,11 @@ async def put_item(request: Request) -> Response:
     return json_response(ItemWritten(key, created, version))
 
 
-@operations.add("PATCH", _ITEM, "Change parts of an item", takes=(ItemPatch,), gives=ItemWritten)
+@operations.add(
+    "PATCH", _ITEM, "Change parts of an item", needs=everywhere("admin"), takes=(ItemPatch,), gives=ItemWritten
+)
 async def patch_item(request: Request) -> Response:
     """Change what is named; a topic set to 0 is dropped. Live at once."""
-    need_everywhere(request)
     writer, found = state_of(request).engine.writer, state_of(request).items
     key = _known(found, path_name(request, "item"))
     patch = read_json(request, ItemPatch)
@@ -100,10 +97,9 @@ async def patch_item(request: Request) -> Response:
     return json_response(ItemWritten(key, False, await writer.submit(PatchItem(key, patch))))
 
 
-@operations.add("DELETE", _ITEM, "Withdraw an item", gives=ItemDeleted)
+@operations.add("DELETE", _ITEM, "Withdraw an item", needs=everywhere("admin"), gives=ItemDeleted)
 async def delete_item(request: Request) -> Response:
     """Remove the item at once; feedback on lists that showed it is still learned."""
-    need_everywhere(request)
     writer, found = state_of(request).engine.writer, state_of(request).items
     key = _known(found, path_name(request, "item"))
     _check_some_stay(found, [key])
@@ -114,6 +110,8 @@ async def delete_item(request: Request) -> Response:
     "POST",
     "/v1/catalog/bulk",
     "Put many items",
+    needs=everywhere("admin"),
+    bulk=True,
     media={NDJSON: {"type": "string"}, PARQUET: {"type": "string", "format": "binary"}},
     gives=BulkResponse,
 )
@@ -122,15 +120,12 @@ async def bulk(request: Request) -> Response:
 
     NDJSON: a line is an item, or ``{"id": ..., "delete": true}``. Parquet: as Rankfall writes it.
     """
-    need_everywhere(request)
-    writer, found = state_of(request).engine.writer, state_of(request).items
-    kind, body = media_type(request), body_of(request)
-    if kind == NDJSON:
+    state, body = state_of(request), body_of(request)
+    writer, found = state.engine.writer, state.items
+    if media_type(request) == NDJSON:
         given, gone = await asyncio.to_thread(read_lines, body, found)
-    elif kind == PARQUET:
-        given, gone = await asyncio.to_thread(read_parquet, body, found), []
     else:
-        raise unsupported(f"send {NDJSON} or {PARQUET}, not {kind or 'a body without a content type'}")
+        given, gone = await asyncio.to_thread(read_parquet, body, found, state.limits.unpacked), []
     _check_some_stay(found, gone, given)
     created = sum(one not in found for one in given.ids)
     version = await writer.submit(PutItems(given if len(given) else None, tuple(gone)))
@@ -144,7 +139,7 @@ def _known(catalog: CatalogState, item: str) -> Id:
     except CatalogError as problem:
         raise NotFoundError(str(problem)) from None
     if key not in catalog:
-        raise NotFoundError(f"no item with id {item!r} in this catalog of {len(catalog)} items")
+        raise NotFoundError(f"no item with id {short(item)} in this catalog of {len(catalog)} items")
     return key
 
 

@@ -16,7 +16,7 @@ from rankfall.journal.fold import clicks_of
 from rankfall.service.commands import Activate, GiveFeedback
 from rankfall.service.events import moment
 from rankfall.service.http.app_state import state_of
-from rankfall.service.http.auth import grant_of
+from rankfall.service.http.auth import grant_of, somewhere
 from rankfall.service.http.bodies import JSON, body_of, json_response
 from rankfall.service.http.operations import Operations
 from rankfall.service.http.parameters import path_name
@@ -40,6 +40,7 @@ _ONE_ACCEPTED = msgspec.json.encode(FeedbackResponse(accepted=1))
     "POST",
     "/v1/feedback",
     "Say what was clicked",
+    needs=somewhere("feedback"),
     takes=(FeedbackRequest, FeedbackBatchRequest),
     gives=FeedbackResponse,
 )
@@ -73,7 +74,13 @@ def _feedback_in(body: bytes) -> Sequence[FeedbackRequest]:
     return [decode(FeedbackRequest, body)]
 
 
-@operations.add("POST", "/v1/events/{event_id}/activate", "A deferred list is shown now", gives=ActivateResponse)
+@operations.add(
+    "POST",
+    "/v1/events/{event_id}/activate",
+    "A deferred list is shown now",
+    needs=somewhere("feedback"),
+    gives=ActivateResponse,
+)
 async def activate(request: Request) -> Response:
     """From now on silence means something: when the wait for feedback runs out, it is learned as no click."""
     engine, grant = state_of(request).engine, grant_of(request)
@@ -85,8 +92,8 @@ async def activate(request: Request) -> Response:
 @operations.add("GET", "/v1/events/{event_id}", "A list as it was shown", gives=EventResponse)
 async def event(request: Request) -> Response:
     """Give the list, and what came of it."""
-    store, grant = state_of(request).engine.store, grant_of(request)
-    event_id = path_name(request, "event_id")
+    engine, grant = state_of(request).engine, grant_of(request)
+    store, event_id = engine.reader, path_name(request, "event_id")
     found = await asyncio.to_thread(store.event, event_id)
     if found is None or not grant.may("admin", found.model):
         raise NotFoundError("no list with this event_id")
@@ -102,7 +109,7 @@ async def event(request: Request) -> Response:
             user=found.user,
             segment=found.segment,
             created_at=moment(found.created),
-            expires_at=moment(found.expires),
+            expires_at=moment(engine.clock.moment().end_of_wait(found)),
             active=found.active,
             arm=found.arm,
             learn=found.learn,

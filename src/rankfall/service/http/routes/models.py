@@ -11,7 +11,7 @@ from starlette.responses import Response
 from rankfall.service.commands import ChangeSettings, CreateModel, Reset
 from rankfall.service.events import moment
 from rankfall.service.http.app_state import state_of
-from rankfall.service.http.auth import grant_of, need, need_to_know
+from rankfall.service.http.auth import allowed, grant_of, on_model, to_know
 from rankfall.service.http.bodies import json_response, read_json
 from rankfall.service.http.operations import Operations
 from rankfall.service.http.parameters import path_name, read_query
@@ -51,6 +51,7 @@ async def models(request: Request) -> Response:
     "PUT",
     _MODEL,
     "Create a model",
+    needs=on_model("admin"),
     takes=(ModelSettings,),
     gives=NamedSettings,
     statuses={200: "there already, with these settings", 201: "created"},
@@ -58,34 +59,33 @@ async def models(request: Request) -> Response:
 async def create_model(request: Request) -> Response:
     """Answer 201 if it was made now, 200 if it is there with these settings, 409 if with others."""
     name = path_name(request, "model")
-    need(request, "admin", name)
     settings = read_json(request, ModelSettings)
     state = state_of(request)
-    await asyncio.to_thread(policy_of, settings, state.catalog)  # raises what the catalog cannot give
+    await asyncio.to_thread(policy_of, settings, await state.laid_out())  # raises what the catalog cannot give
     created = await state.engine.writer.submit(CreateModel(name, settings))
     return json_response(_named(name, settings), 201 if created else 200)
 
 
-@operations.add("PATCH", _MODEL, "Change a model", takes=(ModelChanges,), gives=NamedSettings)
+@operations.add("PATCH", _MODEL, "Change a model", needs=on_model("admin"), takes=(ModelChanges,), gives=NamedSettings)
 async def change_model(request: Request) -> Response:
     """Change only what is named. What was learned stays."""
     name = path_name(request, "model")
-    need(request, "admin", name)
     state = state_of(request)
     model, changes = state.model(name), msgspec.to_builtins(read_json(request, ModelChanges))
-    await asyncio.to_thread(changed, model.settings, changes, state.catalog)  # raises what does not fit
+    await asyncio.to_thread(changed, model.settings, changes, await state.laid_out())  # raises what does not fit
     await state.engine.writer.submit(ChangeSettings(name, changes))
     return json_response(_named(name, state.model(name).settings))
 
 
-@operations.add("GET", _MODEL, "What a model is and knows", query=OwnerQuery, gives=ModelResponse)
+@operations.add("GET", _MODEL, "What a model is and knows", needs=to_know, query=OwnerQuery, gives=ModelResponse)
 async def model(request: Request) -> Response:
-    """Give settings, counts, and the weights with their uncertainty; if there are many states, of a user or segment."""
+    """Give settings, counts, and the weights with their uncertainty; of a user or segment with the right admin only."""
     name = path_name(request, "model")
-    need_to_know(request, name)
     engine, found = state_of(request).engine, state_of(request).model(name)
     query = read_query(request, OwnerQuery)
     owner = found.owner(query.user, query.segment)
+    if owner:
+        allowed(grant_of(request), "admin", name)  # what one person likes is not for everybody who may ask for lists
     view = None if owner is None else await engine.view(found, owner)
     counts = found.history.counts.counts
     with_feedback, clicked, expired = (sum(arm[i] for arm in counts.values()) for i in range(3))
@@ -93,12 +93,12 @@ async def model(request: Request) -> Response:
         ModelResponse(
             name=name,
             settings=SettingsResponse(**msgspec.structs.asdict(found.settings)),
-            version=engine.state.position.seq if view is None else view.version,
+            version=engine.state.position if view is None else view.version,
             learned=None if view is None else view.policy.n_updates,
             created_at=moment(found.history.created),
-            weights=[] if view is None else _weights(view),
+            weights=[] if view is None else await asyncio.to_thread(_weights, view),
             counts=ModelCounts(
-                ranked=await asyncio.to_thread(engine.store.ranked, name),
+                ranked=await asyncio.to_thread(engine.reader.ranked, name) + found.history.forgotten,
                 with_feedback=with_feedback,
                 clicked=clicked,
                 no_click=with_feedback - clicked,
@@ -109,14 +109,15 @@ async def model(request: Request) -> Response:
     )
 
 
-@operations.add("GET", f"{_MODEL}/history", "How a model did over time", query=HistoryQuery, gives=HistoryResponse)
+@operations.add(
+    "GET", f"{_MODEL}/history", "How a model did over time", needs=to_know, query=HistoryQuery, gives=HistoryResponse
+)
 async def history(request: Request) -> Response:
     """Give feedback and clicks of each arm.
 
     In buckets of ten seconds up to half an hour, of a minute up to six hours, of an hour beyond that.
     """
     name = path_name(request, "model")
-    need_to_know(request, name)
     state, hours = state_of(request), read_query(request, HistoryQuery).hours
     width, buckets = state.model(name).history.counts.history(hours, state.engine.clock())
     shown = []
@@ -127,11 +128,10 @@ async def history(request: Request) -> Response:
     return json_response(HistoryResponse(width, shown))
 
 
-@operations.add("POST", f"{_MODEL}/reset", "Unlearn everything", gives=VersionResponse)
+@operations.add("POST", f"{_MODEL}/reset", "Unlearn everything", needs=on_model("admin"), gives=VersionResponse)
 async def reset_model(request: Request) -> Response:
     """Unlearn everything. The log stays, so a snapshot made before can be restored."""
     name = path_name(request, "model")
-    need(request, "admin", name)
     model = state_of(request).model(name)
     return json_response(VersionResponse(await state_of(request).engine.writer.submit(Reset(model.name))))
 

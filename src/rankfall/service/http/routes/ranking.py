@@ -11,7 +11,7 @@ from starlette.responses import Response
 from rankfall.errors import RankfallError, StoreError
 from rankfall.service.events import response_of
 from rankfall.service.http.app_state import AppState, state_of
-from rankfall.service.http.auth import allowed, grant_of, need
+from rankfall.service.http.auth import allowed, grant_of, on_model, somewhere
 from rankfall.service.http.bodies import JSON, body_of, json_response, read_json
 from rankfall.service.http.errors import error_body
 from rankfall.service.http.operations import Operations
@@ -21,23 +21,34 @@ from rankfall.wire import BatchedRankRequest, RankBatchRequest, RankBatchRespons
 operations = Operations("rank")
 
 
-@operations.add("POST", "/v1/models/{model}/rank", "Rank items for a caller", takes=(RankRequest,), gives=RankResponse)
+@operations.add(
+    "POST",
+    "/v1/models/{model}/rank",
+    "Rank items for a caller",
+    needs=on_model("rank"),
+    takes=(RankRequest,),
+    gives=RankResponse,
+)
 async def rank(request: Request) -> Response:
     """Give a list, best item first. It is stored with its features before it is sent, so feedback can come any time."""
-    name = request.path_params["model"]
-    need(request, "rank", name)
     wanted = decode(RankRequest, body_of(request))
-    return Response(await _rank(state_of(request), name, wanted), media_type=JSON)
+    return Response(await _rank(state_of(request), request.path_params["model"], wanted), media_type=JSON)
 
 
 @operations.add(
-    "POST", "/v1/rank", "Rank for several callers at once", takes=(RankBatchRequest,), gives=RankBatchResponse
+    "POST",
+    "/v1/rank",
+    "Rank for several callers at once",
+    needs=somewhere("rank"),
+    takes=(RankBatchRequest,),
+    gives=RankBatchResponse,
 )
 async def rank_batch(request: Request) -> Response:
     """Give lists in the order of the requests; one that fails has an error in its place."""
     state, grant = state_of(request), grant_of(request)
     batch = read_json(request, RankBatchRequest)
     state.limits.check_batch(len(batch.requests))
+    state.limits.check_batch_items(sum(_items(state, wanted) for wanted in batch.requests))
 
     async def one(wanted: BatchedRankRequest) -> msgspec.Raw:
         try:
@@ -49,10 +60,18 @@ async def rank_batch(request: Request) -> Response:
     return json_response(RankBatchResponse(await asyncio.gather(*map(one, batch.requests))))
 
 
+def _items(state: AppState, wanted: BatchedRankRequest) -> int:
+    """How many items a list is to have."""
+    if wanted.k is not None:
+        return wanted.k
+    model = state.engine.state.models.get(wanted.model)
+    return 0 if model is None else model.settings.k
+
+
 async def _rank(state: AppState, name: str, wanted: RankRequest) -> bytes:
     """The response, as JSON. If the list cannot be stored, it is the caller's baseline."""
-    state.limits.check_request(wanted)
     model = state.model(name)
+    state.limits.check_request(wanted, model, len(state.items))
     try:
         event = await state.engine.rank(model, wanted)
     except StoreError:

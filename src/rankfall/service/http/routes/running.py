@@ -7,10 +7,9 @@ import asyncio
 from starlette.requests import Request
 from starlette.responses import Response
 
-from rankfall.errors import StoreError
 from rankfall.service.engine import Engine
 from rankfall.service.http.app_state import state_of
-from rankfall.service.http.auth import need_everywhere
+from rankfall.service.http.auth import everywhere
 from rankfall.service.http.bodies import json_response
 from rankfall.service.http.operations import Operations
 from rankfall.wire import HealthResponse
@@ -30,30 +29,28 @@ async def live(_request: Request) -> Response:
 )
 async def ready(request: Request) -> Response:
     """Say whether it can rank and learn; if not, ``reason`` says why."""
-    reason = await _reason(state_of(request).engine)
+    state = state_of(request)
+    reason = _reason(state.engine, state.most_lag)
     if reason is None:
         return json_response(HealthResponse("ready"))
     return json_response(HealthResponse("not ready", reason), 503, {"Retry-After": "1"})
 
 
-async def _reason(engine: Engine) -> str | None:
-    """Why the service cannot rank and learn; None if it can."""
+def _reason(engine: Engine, most_lag: float) -> str | None:
+    """Why the service cannot rank and learn; None if it can. It asks nobody who could keep it waiting."""
     if not engine.writer.alive:
         return "the thread that writes has stopped"
     if engine.state.stopped is not None:
         return f"learning has stopped: {engine.state.stopped.reason}"
+    if engine.state.rebuilding:
+        return "the store went back in time; the state is built again from what it has"
     if not engine.state.models:
         return "there is no model"
-    try:
-        await asyncio.to_thread(engine.store.note, "swept")
-    except StoreError:
-        return "the store cannot be read"
-    return None
+    return engine.health.reason(engine.state.caught_up_at, most_lag)
 
 
-@operations.add("GET", "/metrics", "Numbers for Prometheus", gives_media="text/plain")
+@operations.add("GET", "/metrics", "Numbers for Prometheus", needs=everywhere("admin"), gives_media="text/plain")
 async def metrics(request: Request) -> Response:
     """Give all metrics in Prometheus' text format."""
-    need_everywhere(request)
     state = state_of(request)
     return Response(await asyncio.to_thread(state.metrics.text, state.engine), media_type=_PROMETHEUS)

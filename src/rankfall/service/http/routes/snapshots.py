@@ -14,7 +14,7 @@ from rankfall.service.commands import Restore, TakeSnapshot
 from rankfall.service.engine import Engine, owner_of
 from rankfall.service.events import moment
 from rankfall.service.http.app_state import state_of
-from rankfall.service.http.auth import need
+from rankfall.service.http.auth import on_model
 from rankfall.service.http.bodies import body_of, json_response, read_json
 from rankfall.service.http.operations import Operations
 from rankfall.service.http.parameters import path_name, read_query
@@ -31,6 +31,7 @@ _FILE = "application/octet-stream"
     "POST",
     _SNAPSHOTS,
     "Make a snapshot",
+    needs=on_model("admin"),
     takes=(SnapshotRequest,),
     body_required=False,
     gives=SnapshotResponse,
@@ -38,7 +39,7 @@ _FILE = "application/octet-stream"
 )
 async def make_snapshot(request: Request) -> Response:
     """Give a name to the state as it is now."""
-    engine, model = _administered(request)
+    engine, model = _named(request)
     empty = body_of(request) in (b"", b"null")
     name = "" if empty else read_json(request, SnapshotRequest).name
     if model.settings.scope == "global":
@@ -46,26 +47,39 @@ async def make_snapshot(request: Request) -> Response:
     return json_response(_shown(await engine.writer.submit(TakeSnapshot(model.name, name))), 201)
 
 
-@operations.add("GET", _SNAPSHOTS, "List snapshots", gives=SnapshotsResponse)
+@operations.add("GET", _SNAPSHOTS, "List snapshots", needs=on_model("admin"), gives=SnapshotsResponse)
 async def snapshots(request: Request) -> Response:
     """Give the snapshots of the model, oldest first."""
-    engine, model = _administered(request)
-    found = await asyncio.to_thread(engine.store.snapshots, model.name)
+    engine, model = _named(request)
+    found = await asyncio.to_thread(engine.reader.snapshots, model.name)
     return json_response(SnapshotsResponse([_shown(one) for one in found]))
 
 
-@operations.add("POST", _SNAPSHOTS + "/{snapshot}/restore", "Go back to a snapshot", gives=VersionResponse)
+@operations.add(
+    "POST",
+    _SNAPSHOTS + "/{snapshot}/restore",
+    "Go back to a snapshot",
+    needs=on_model("admin"),
+    gives=VersionResponse,
+)
 async def restore_snapshot(request: Request) -> Response:
     """Make every state of the model what it was; the log stays."""
-    engine, model = _administered(request)
+    engine, model = _named(request)
     source = await asyncio.to_thread(engine.find_snapshot, model.name, path_name(request, "snapshot"))
     return json_response(VersionResponse(await engine.writer.submit(Restore(source))))
 
 
-@operations.add("GET", _SNAPSHOTS + "/{snapshot}/download", "Download a snapshot", query=OwnerQuery, gives_media=_FILE)
+@operations.add(
+    "GET",
+    _SNAPSHOTS + "/{snapshot}/download",
+    "Download a snapshot",
+    needs=on_model("admin"),
+    query=OwnerQuery,
+    gives_media=_FILE,
+)
 async def download_snapshot(request: Request) -> Response:
     """Give a file that ``rankfall.load`` reads."""
-    engine, model = _administered(request)
+    engine, model = _named(request)
     name, query = path_name(request, "snapshot"), read_query(request, OwnerQuery)
     source = await asyncio.to_thread(engine.find_snapshot, model.name, name)
     owner = owner_of(model, query.user, query.segment)
@@ -84,12 +98,10 @@ async def download_snapshot(request: Request) -> Response:
     )
 
 
-def _administered(request: Request) -> tuple[Engine, Model]:
-    name = path_name(request, "model")
-    need(request, "admin", name)
+def _named(request: Request) -> tuple[Engine, Model]:
     state = state_of(request)
-    return state.engine, state.model(name)
+    return state.engine, state.model(path_name(request, "model"))
 
 
 def _shown(snapshot: Snapshot) -> SnapshotResponse:
-    return SnapshotResponse(snapshot.id, snapshot.name, snapshot.position.seq, moment(snapshot.at))
+    return SnapshotResponse(snapshot.id, snapshot.name, snapshot.position, moment(snapshot.at))

@@ -1,0 +1,164 @@
+"""Numbers of entries rise in the order of commits, whatever else happens in PostgreSQL; and they can be moved."""
+
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import psycopg
+import pytest
+from engines import FakeClock, arrays, make_model, open_engine, patch, small_catalog
+from postgres import Cluster, cluster
+from waiting import PATIENCE
+
+from rankfall.errors import StoreError
+from rankfall.journal.entries import Encoded
+from rankfall.service.commands import TakeSnapshot
+from rankfall.service.setup import prepare
+from rankfall.stores import BEGINNING, Store, open_store
+
+pytestmark = pytest.mark.stress
+
+
+def append(store: Store, model: str) -> None:
+    with store.transaction() as tx:
+        tx.append(Encoded("reset", 1, "{}", None), model, 0.0)
+
+
+def models(store: Store) -> list[str]:
+    return [entry.model for entry in store.tail(BEGINNING, 100)]
+
+
+def test_who_appends_waits_for_those_who_did_before(
+    postgres: Cluster, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is numbered while an entry with a lower number may still come, or not come."""
+    monkeypatch.setattr("rankfall.stores.postgres.TIMEOUTS", {})
+    reader, first, second = (open_store(postgres_url) for _ in range(3))
+    try:
+        with ThreadPoolExecutor(1) as threads:
+            with first.transaction() as tx:
+                tx.append(Encoded("reset", 1, "{}", None), "first", 0.0)
+                with pytest.raises(KeyError), tx.attempt():  # noqa: PT012
+                    tx.append(Encoded("reset", 1, "{}", None), "undone", 0.0)
+                    raise KeyError
+                waiting = threads.submit(append, second, "second")
+                postgres.wait_for_blocked(postgres_url)
+                assert models(reader) == []
+            waiting.result(PATIENCE)
+        assert models(reader) == ["first", "second"]
+        with pytest.raises(KeyError), first.transaction() as tx:  # noqa: PT012
+            with pytest.raises(ZeroDivisionError), tx.attempt():  # noqa: PT012
+                tx.append(Encoded("reset", 1, "{}", None), "undone", 0.0)
+                raise ZeroDivisionError
+            append(second, "third")  # what was undone holds nobody up
+            tx.append(Encoded("reset", 1, "{}", None), "undone", 0.0)
+            raise KeyError
+        append(second, "fourth")
+        assert models(reader) == ["first", "second", "third", "fourth"]
+    finally:
+        for store in (reader, first, second):
+            store.close()
+
+
+def test_gaps_in_the_numbers_are_harmless(place: str) -> None:
+    engine, other = open_engine(place), open_engine(place)
+    try:
+        make_model(engine)
+        with engine.store.transaction() as tx:
+            tx.append(Encoded("settings", 1, '{"gamma": 2.0}', None), "default", 0.0)
+            tx.run("UPDATE journal SET seq = seq + 1000 WHERE kind = 'settings'")
+        event = engine.rank_now()
+        assert engine.feed_now((event.id, 1))[0].result == "accepted"
+        other.fold()
+        assert other.model().settings.gamma == 2.0
+        assert arrays(other) == arrays(engine)
+        assert other.state.position == engine.state.position == engine.store.end() > 1000
+    finally:
+        other.crash()
+        engine.crash()
+
+
+@pytest.fixture(params=["another database", "another table"])
+def stranger(request: pytest.FixtureRequest, postgres: Cluster, postgres_url: str) -> Iterator[None]:
+    """Somebody else's transaction, which has written and stays open."""
+    url = postgres_url if request.param == "another table" else postgres.url()
+    with psycopg.connect(url) as connection:
+        connection.execute("CREATE TABLE strange (n int)")
+        connection.execute("SELECT pg_current_xact_id()")
+        yield
+        connection.rollback()
+
+
+@pytest.mark.usefixtures("stranger")
+def test_transactions_of_others_have_no_effect(postgres_url: str) -> None:
+    lines = prepare(postgres_url, small_catalog, {"k": 3})  # the first start on an empty database
+    assert lines[-1].startswith("Model 'default'")
+    engine, other = open_engine(postgres_url), open_engine(postgres_url)
+    try:
+        make_model(engine, "second")
+        assert engine.rank_now("second").arm == "policy"
+        patch(engine, gamma=3.0)
+        assert engine.model().settings.gamma == 3.0
+        event = engine.rank_now()
+        assert engine.feed_now((event.id, 1))[0].result == "accepted"
+        assert engine.view_now().policy.n_updates == 1
+        assert engine.lag() == 0.0
+        other.fold()
+        assert arrays(other) == arrays(engine)
+    finally:
+        other.crash()
+        engine.crash()
+
+
+def test_a_server_that_stands_still_holds_up_the_others_for_a_while_only(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL ends its transaction, and with it its lock; what it had written was not acknowledged."""
+    monkeypatch.setattr("rankfall.service.writer.PATIENCE", PATIENCE)
+    engine, frozen = open_engine(postgres_url), open_store(postgres_url)
+    try:
+        make_model(engine)
+        event = engine.rank_now()
+        end = engine.state.mark
+        with pytest.raises(StoreError), frozen.transaction() as tx:  # noqa: PT012
+            tx.exclusive()
+            tx.append(Encoded("reset", 1, "{}", None), "default", 0.0)
+            assert engine.feed_now((event.id, 1))[0].result == "accepted"
+        assert [entry.kind for entry in engine.store.tail(end, 10)] == ["feedback"]
+        append(frozen, "default")  # and goes on when it wakes
+        assert engine.fold() == 1
+    finally:
+        frozen.close()
+        engine.crash()
+
+
+def test_a_dump_goes_on_in_another_cluster(postgres: Cluster, postgres_url: str) -> None:
+    """Numbers are nobody's but the journal's: no transaction of the old cluster, no counter."""
+    clock = FakeClock()
+    engine = open_engine(postgres_url, clock)
+    make_model(engine)
+    make_model(engine, "own", scope="user")
+    events = [engine.rank_now(name, user="anna") for name in ("default", "own") for _ in range(3)]
+    engine.feed_now(*((event.id, 2) for event in events[::2]))
+    engine.write(TakeSnapshot("own"))
+    engine.checkpoint()
+    engine.feed_now((events[1].id, 1))
+    with cluster(postgres.programs) as elsewhere:
+        url = elsewhere.fresh()
+        dump = subprocess.run([postgres.programs / "pg_dump", postgres_url], check=True, capture_output=True).stdout
+        subprocess.run([postgres.programs / "psql", "--quiet", "-v", "ON_ERROR_STOP=1", url], check=True, input=dump)
+        moved = open_engine(url, clock)
+        try:
+            assert moved.state.position == engine.state.position
+            for both in (engine, moved):
+                assert both.feed_now((events[3].id, 3), (events[5].id, 1))[0].result == "accepted"
+            assert moved.state.position == engine.state.position
+            for model, owner in (("default", ""), ("own", "anna")):
+                assert arrays(moved, model, owner) == arrays(engine, model, owner)
+            assert [replace(e, at=0.0, token="") for e in moved.store.tail(BEGINNING, 99)] == [
+                replace(e, at=0.0, token="") for e in engine.store.tail(BEGINNING, 99)
+            ]
+        finally:
+            moved.crash()
+            engine.crash()

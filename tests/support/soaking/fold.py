@@ -1,0 +1,87 @@
+"""What the models must have learned, by the book: from the files of an export, in plain NumPy, with nothing of ours."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+Stretch = tuple[int, int | None]
+"""A stretch of the journal: after one entry, up to and with another; None for the end."""
+
+
+@dataclass
+class Ridge:
+    """Ridge regression: what was observed, and how many lists it came from."""
+
+    columns: int
+    lists: int = 0
+    gram: np.ndarray = field(init=False)
+    moment: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.gram, self.moment = np.eye(self.columns), np.zeros(self.columns)
+
+    def learn(self, shown: np.ndarray, click: int | None) -> None:
+        """Items above the first click were passed by, the click was wanted, below it nothing is known."""
+        seen = shown if click is None else shown[: click + 1]
+        self.gram += seen.T @ seen
+        self.moment += 0.0 if click is None else seen[-1]
+        self.lists += 1
+
+    def weights(self) -> np.ndarray:
+        """The weights after all that."""
+        return np.linalg.solve(self.gram, self.moment)
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A list that was learned from."""
+
+    place: int
+    shown: np.ndarray
+    click: int | None
+
+
+class Export:
+    """An export, read with nothing but polars."""
+
+    def __init__(self, folder: Path) -> None:
+        self.lists = pl.read_parquet(folder / "events.parquet")
+        self.decisions = pl.read_parquet(folder / "decisions.parquet")
+        self._lessons: dict[tuple[str, str], list[Lesson]] = {}
+        taught = self.lists.filter(pl.col("result").is_not_null() & pl.col("learn")).sort("seq")
+        for row in taught.iter_rows(named=True):
+            shown = np.array(row["features"]).reshape(-1, row["columns"])
+            lesson = Lesson(row["seq"], shown, min(row["clicked"], default=None))
+            self._lessons.setdefault((row["model"], row["owner"]), []).append(lesson)
+
+    def state(self, model: str, owner: str = "") -> Ridge:
+        """What a model has learned for an owner."""
+        lessons = self._lessons.get((model, owner), [])
+        state = Ridge(len(lessons[0].shown[0]) if lessons else 1)
+        for lesson in _counted(lessons, self._stretches(model)):
+            state.learn(lesson.shown, lesson.click)
+        return state
+
+    def _stretches(self, model: str) -> list[Stretch]:
+        """The stretches of the journal that a model has learned from."""
+        versions: list[tuple[int, list[Stretch]]] = [(0, [(0, None)])]  # since which entry they counted
+        decided = self.decisions.filter(pl.col("model") == model, pl.col("kind").is_in(["reset", "restore"]))
+        for place, kind, body in decided.sort("seq").select("seq", "kind", "body").iter_rows():
+            before = [] if kind == "reset" else _at(versions, json.loads(body)["source"])
+            versions.append((place, [*before, (place, None)]))
+        return versions[-1][1]
+
+
+def _at(versions: list[tuple[int, list[Stretch]]], place: int) -> list[Stretch]:
+    """The stretches that counted after the entry at a place."""
+    *closed, (after, _) = [stretches for since, stretches in versions if since <= place][-1]
+    return [*closed, (after, place)]
+
+
+def _counted(lessons: list[Lesson], stretches: list[Stretch]) -> Iterator[Lesson]:
+    for after, upto in stretches:
+        yield from (one for one in lessons if one.place > after and (upto is None or one.place <= upto))

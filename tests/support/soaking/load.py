@@ -1,0 +1,182 @@
+"""Callers for a soak: they also change settings and items, reset, restore, and have users forgotten, all at once.
+
+Everything is sent again until it is acknowledged, so what was acknowledged last is known for sure.
+"""
+
+import bisect
+import json
+import random
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import httpx
+from callers import PAUSE, Callers, K, Shown
+from served import NDJSON
+
+from soaking.site import BRIEF
+
+MARK = "forgotten-person-"
+"""How the names of users begin who are forgotten: when all of them are, it stands nowhere."""
+OUTAGE = 1.0
+"""Seconds without any acknowledgement from which on callers call it an outage."""
+WEIGHTS = {"default": 4, "own": 2, "brief": 2, "changing": 2}
+
+
+@dataclass
+class Expected:
+    """What was acknowledged last, beside lists and feedback."""
+
+    gamma: float = 1.0
+    items: dict[int, list[float] | None] = field(default_factory=dict)  # relevance; None for an item taken out
+    snapshots: list[str] = field(default_factory=list)
+    raced: list[str] = field(default_factory=list)  # users who were ranked for while they were forgotten
+    removed: set[str] = field(default_factory=set)  # lists that went with their user
+    anonymous: set[str] = field(default_factory=set)  # lists that stay without their user
+
+
+class SoakCallers(Callers):
+    """Callers of all models of a site, one that changes things, and one who has users forgotten."""
+
+    def __init__(self, *urls: str, seed: int, rest: float, threads: int = 4) -> None:
+        super().__init__(*urls, threads=threads, seed=seed, baselines=True)
+        self.rest = rest
+        self.expected = Expected()
+        self.acknowledged: list[float] = []
+        """When anything was acknowledged, in order."""
+        self.late_for_good_reason = 0
+        self._shown_at: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def _works(self) -> list[Callable[[list[httpx.Client]], None]]:
+        return [*super()._works(), self._change_things, self._forget_people]
+
+    def _send(self, client: httpx.Client, method: str, path: str, **content: Any) -> httpx.Response | None:
+        answer = super()._send(client, method, path, **content)
+        if answer is not None:
+            with self._lock:
+                self.acknowledged.append(time.monotonic())
+            self._happened("acknowledged")
+        return answer
+
+    def _new(self, rng: random.Random) -> Shown:
+        one = super()._new(rng)
+        (one.model,) = rng.choices(list(WEIGHTS), list(WEIGHTS.values()))
+        return one
+
+    def _advance(self, client: httpx.Client, one: Shown) -> bool:
+        before = len(one.results)
+        done = super()._advance(client, one)
+        if one.answer and one.event_id not in self._shown_at:
+            self._shown_at[one.event_id] = time.monotonic()
+        if not before and one.results[:1] == ["late"]:
+            self._excuse(one)
+        return done
+
+    def _excuse(self, one: Shown) -> None:
+        """Feedback may come too late only if it could have come in time."""
+        since, now = self._shown_at[one.event_id], time.monotonic()
+        available = now - since - sum(end - begin for begin, end in self.outages(since, now))
+        assert one.model == "brief", f"feedback on {one} was late"
+        assert available > BRIEF - OUTAGE, f"feedback on {one} was late; it could be given for {available:.1f} s only"
+        self.late_for_good_reason += 1
+
+    def outages(self, begin: float, end: float) -> list[tuple[float, float]]:
+        """Stretches of time in which nothing was acknowledged."""
+        with self._lock:
+            first, last = bisect.bisect_right(self.acknowledged, begin), bisect.bisect_left(self.acknowledged, end)
+            moments = [begin, *self.acknowledged[first:last], end]
+        return [(a, b) for a, b in pairwise(moments) if b - a > OUTAGE]
+
+    # What changes
+
+    def _change_things(self, clients: list[httpx.Client]) -> None:
+        rng, expected = random.Random(f"{self.seed} changes {len(self.shown)}"), self.expected
+
+        def send(method: str, path: str, **content: Any) -> httpx.Response:
+            return self._insist(lambda: self._send(rng.choice(clients), method, path, **content))
+
+        def settings() -> None:
+            gamma = rng.randrange(1, 50) / 10
+            send("PATCH", "/v1/models/changing", json={"gamma": gamma})
+            expected.gamma = gamma
+
+        def put() -> None:
+            item, relevance = rng.randrange(150, 220), [rng.randrange(-10, 10) / 10 for _ in range(4)]
+            send("PUT", f"/v1/catalog/items/{item}", json={"relevance": relevance, "coverage": {}})
+            expected.items[item] = relevance
+
+        def take_out() -> None:
+            there = sorted(item for item, relevance in expected.items.items() if relevance is not None)
+            if there:
+                item = rng.choice(there)
+                line = json.dumps({"id": item, "delete": True})
+                send("POST", "/v1/catalog/bulk", content=line, headers=NDJSON)
+                expected.items[item] = None
+
+        def snapshot() -> None:
+            expected.snapshots.append(send("POST", "/v1/models/changing/snapshots", json={}).json()["id"])
+
+        def restore() -> None:
+            if expected.snapshots:
+                send("POST", f"/v1/models/changing/snapshots/{rng.choice(expected.snapshots)}/restore", json={})
+
+        def reset() -> None:
+            send("POST", "/v1/models/changing/reset", json={})
+
+        changes = [settings, settings, put, put, take_out, snapshot, restore, reset]
+        while not self._done.is_set():
+            rng.choice(changes)()
+            self._happened("changed")
+            time.sleep(5 * self.rest)
+
+    # Who is forgotten
+
+    def _forget_people(self, clients: list[httpx.Client]) -> None:
+        rng = random.Random(f"{self.seed} forgotten {len(self.shown)}")
+        while not self._done.is_set():
+            name = f"{MARK}{uuid.uuid4()}"
+            lists = [self._list_for(name, rng, clients) for _ in range(rng.randint(1, 3))]
+            if rng.random() < 0.5:
+                self._race(name, clients)
+            self.forget(name, clients)
+            for one in lists:
+                (self.expected.removed if one.model == "own" else self.expected.anonymous).add(one.event_id)
+            self._happened("forgotten")
+            time.sleep(5 * self.rest)
+
+    def _list_for(self, name: str, rng: random.Random, clients: list[httpx.Client]) -> Shown:
+        one = self._new(rng)
+        one.request["user"] = name
+        one.model = rng.choice(["own", "default"])
+        self._insist(lambda: self._advance(rng.choice(clients), one))
+        return one
+
+    def _race(self, name: str, clients: list[httpx.Client]) -> None:
+        """Forget a user while somebody else ranks for that user. What is left then is forgotten at the next check."""
+        self.expected.raced.append(name)
+        ranked, enough = threading.Event(), threading.Event()
+
+        def rank(clients: list[httpx.Client]) -> None:
+            rng = random.Random(name)
+            while not enough.is_set() and not self._done.is_set():
+                path = f"/v1/models/{rng.choice(['own', 'default'])}/rank"
+                if self._send(rng.choice(clients), "POST", path, json={"user": name, "k": K}) is None:
+                    time.sleep(PAUSE)
+                ranked.set()
+            ranked.set()
+
+        racer = threading.Thread(target=self._run, args=(rank,), daemon=True)
+        racer.start()
+        ranked.wait()
+        self.forget(name, clients)
+        enough.set()
+        racer.join()
+
+    def forget(self, name: str, clients: list[httpx.Client]) -> None:
+        """Have a user forgotten, by any server."""
+        self._insist(lambda: self._send(random.choice(clients), "DELETE", f"/v1/users/{name}"))
