@@ -262,8 +262,8 @@ def episode(
             scored += _rank(items, vectors, drawn, work, at.shown, at.features, at.scores)
         else:
             at.shown[:] = -1
-            scored += greedy.rank_in(
-                items, vectors, at.shown[:0], bounds, believed, 0.0, at.shown, at.features, at.scores, at.widths
+            scored += greedy.rank(
+                items, vectors, at.shown[:0], believed, 0.0, bounds, at.shown, at.features, at.scores, at.widths
             )
         extreme = largest_shown(items, at.features, extreme)
         if not extreme <= largest:
