@@ -54,7 +54,7 @@ def measure(users: int, columns: int) -> str:
     """A row of the table."""
     with tempfile.TemporaryDirectory() as folder:
         upkeep.CHECKPOINT_AFTER = 10**9
-        engine = Engine(open_store(folder), room=users)
+        engine = Engine(open_store(folder), room=users, rank_patience=60.0)
         engine.write(SeedCatalog(catalog_of(columns)))
         engine.write(CreateModel("own", ModelSettings(scope="user")))
         asyncio.run(learn_once(engine, users))

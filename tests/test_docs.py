@@ -22,3 +22,13 @@ def test_python_blocks_run(page: Path) -> None:
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
         assert (page.parent / target).exists(), target
+
+
+def test_the_tests_of_promises_are_there() -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)?(?:::(test_\w+))?`", (ROOT / "docs" / "reliability.md").read_text())
+    file = ""
+    for path, test in named:
+        file = path or file
+        assert (ROOT / file).exists(), file
+        assert not test or f"def {test}(" in (ROOT / file).read_text(), f"{file}::{test}"
+    assert len(named) > 40

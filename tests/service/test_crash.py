@@ -13,6 +13,7 @@ from callers import Callers, K, Shown, check, learned_apart, result_of, weights
 from needs import fill, small_disk
 from postgres import Cluster
 from served import Served, make_catalog
+from soaking.faults import workers_of
 from waiting import PATIENCE, wait_past, wait_until
 
 pytestmark = pytest.mark.stress
@@ -82,6 +83,21 @@ def test_a_server_outlives_a_crash_of_its_database(
             served.wait_ready()
         assert callers.seen["cut"] == 0, "the server itself answers all the time"
         check(served, callers.shown)
+
+
+def test_a_worker_that_starts_while_the_database_is_away_does_not_stop_the_others(
+    tmp_path: Path, catalog: Path, postgres: Cluster, postgres_url: str
+) -> None:
+    with serve(tmp_path, catalog, store=postgres_url, workers=2) as served:
+        before = workers_of(served)
+        postgres.stop("immediate")
+        before[0].kill()
+        wait_until(lambda: not served.alive or "a worker cannot start; the server tries again" in served.said(10_000))
+        assert served.alive, served.said()
+        assert served.client.get("/health/live").status_code == 200
+        postgres.start()
+        wait_until(lambda: len([one for one in workers_of(served) if one not in before[:1]]) == len(before))
+        served.wait_ready()
 
 
 def test_a_server_outlives_cut_connections(tmp_path: Path, catalog: Path, postgres: Cluster, postgres_url: str) -> None:

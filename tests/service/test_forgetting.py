@@ -13,8 +13,9 @@ from postgres import Cluster
 from waiting import PATIENCE
 from zero_one_zero import execute
 
+from rankfall.errors import StoreError
 from rankfall.service.commands import ForgetUser, GiveFeedback, LoadOwner, StoreEvent
-from rankfall.stores import Event, Transaction
+from rankfall.stores import Event, Transaction, open_store
 from rankfall.wire import FeedbackRequest, RankRequest
 
 NAME = "anna-whom-nobody-else-is-called"
@@ -230,6 +231,18 @@ def test_the_name_is_in_no_file_of_sqlite(tmp_path: Path) -> None:
     finally:
         engine.crash()
         other.crash()
+
+
+def test_a_store_that_cannot_be_scrubbed_can_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: object) -> bool:
+        raise StoreError("the disk is full")
+
+    open_store(tmp_path).close()
+    monkeypatch.setattr("rankfall.stores.sqlite._scrub", fail)
+    store = open_store(tmp_path)
+    assert store.to_scrub
+    assert store.note("schema") is not None
+    store.close()
 
 
 def test_a_reader_in_the_way_of_scrubbing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

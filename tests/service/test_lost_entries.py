@@ -104,8 +104,10 @@ def test_a_server_that_stops_at_once_saves_nothing(place: str, request: pytest.F
     teach(engine, 5)
     kept = engine.state.position
     teach(engine, 5)
+    assert execute(place, "SELECT value FROM notes WHERE name = 'swept'") == []
     lose(place, kept, request)
     engine.stop()
+    assert execute(place, "SELECT value FROM notes WHERE name = 'swept'") == []
     assert execute(place, f"SELECT seq FROM checkpoints WHERE seq > {kept}") == []
     again = open_engine(place)
     try:

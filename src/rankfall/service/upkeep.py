@@ -11,7 +11,7 @@ from rankfall.service.clock import Clock
 from rankfall.service.heartbeat import Heartbeat
 from rankfall.service.state import ServerState
 from rankfall.service.writer import POLL
-from rankfall.stores import OnEvent, Store
+from rankfall.stores import OnEvent, Store, Transaction
 
 PAGE = 100
 """Lists closed in one transaction; callers wait for no more than that."""
@@ -98,7 +98,7 @@ class Upkeep:
             with self._store.transaction() as tx:
                 found = sum(tx.append_on_events(sorted(rows, key=lambda row: row.event_id)))
                 if len(overdue) < PAGE:
-                    tx.note(_NOTE, repr(sweep.began))
+                    self._note(tx, sweep.began)
             self._state.catch_up()
         if len(overdue) < PAGE:
             self._sweep, self._expired_up_to = None, sweep.began
@@ -129,4 +129,9 @@ class Upkeep:
         self._saved_at = time.monotonic()
         if self._state.stopped is None:
             with self._store.transaction() as tx:
-                tx.note(_NOTE, repr(self._expired_up_to))
+                self._note(tx, self._expired_up_to)
+
+    def _note(self, tx: Transaction, expired_up_to: float) -> None:
+        """Note how far lists were looked at; not if the store went back in time, as some must be looked at again."""
+        if tx.holds(self._state.mark):
+            tx.note(_NOTE, repr(expired_up_to))

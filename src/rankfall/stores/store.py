@@ -61,7 +61,10 @@ class Store:
             version = migrate(tx.run, dialect.types)
         if version < len(STEPS):
             _log.info("the tables are up to date now", extra={"was": version, "schema": len(STEPS)})
-        self.scrub()  # who forgot a user may have been killed before
+        try:
+            self.scrub()  # who forgot a user may have been killed before
+        except StoreError as problem:  # a full disk, say: it can be read all the same
+            _log.warning("the store cannot be scrubbed now", extra={"reason": str(problem)})
 
     def beside(self) -> Store:
         """The same store for other readers, on a connection of their own: they keep nobody waiting here."""

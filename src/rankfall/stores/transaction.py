@@ -185,7 +185,7 @@ class Transaction:
         """
         kept = list(checkpoints)
         self.exclusive()
-        if not self.run("SELECT 1 FROM journal WHERE seq = ? AND token = ? AND at = ?", seen):
+        if not self.holds(seen):
             return False
         forgotten = "SELECT 1 FROM journal WHERE model = '' AND owner = '' AND kind = 'forget' AND seq > ? LIMIT 1"
         if self.run(forgotten, (seen.position,)):
@@ -203,6 +203,10 @@ class Transaction:
             [(c.model, c.owner, c.position) for c in kept],
         )
         return True
+
+    def holds(self, mark: Mark) -> bool:
+        """Whether an entry is in the journal: not so if the store went back in time."""
+        return bool(self.run("SELECT 1 FROM journal WHERE seq = ? AND token = ? AND at = ?", mark))
 
     def drop_lost_checkpoints(self, after: Position) -> int:
         """Drop states after a position whose entries are not in the journal any more; how many there were."""

@@ -22,7 +22,7 @@ States = dict[str, dict[str, Any]]
 """Models by name, and by name and user."""
 USERS = 5
 """Of a model with a state for each user, so many states are compared."""
-SETTLED_AFTER = 120.0
+SETTLED_AFTER = 300.0
 """Seconds after which servers that still say different things never will say the same."""
 ASKED = 6
 """How often a server is asked, each time on a new connection, so that each worker gets its turn."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import logging
+import multiprocessing
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -16,6 +18,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
+from rankfall.errors import StoreError
 from rankfall.service.engine import Engine
 from rankfall.service.health import MOST_LAG
 from rankfall.service.http.api_keys import Keys
@@ -37,6 +40,9 @@ from rankfall.stores import open_store
 
 _ENVIRONMENT = "RANKFALL_SERVICE"
 _SWITCH = 0.001  # seconds for which one thread may keep the others from running: lists must not wait for the writer
+
+_BETWEEN_STARTS = 1.0  # seconds
+_log = logging.getLogger("rankfall.service")
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,11 @@ def make_app(config: Config) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        state.started = await asyncio.to_thread(_start, config, metrics)
+        try:
+            state.started = await asyncio.to_thread(_start, config, metrics)
+        except StoreError as problem:
+            await _try_again(problem)
+            raise
         yield
         await asyncio.to_thread(state.engine.close)
 
@@ -92,6 +102,17 @@ def make_app(config: Config) -> Starlette:
     )
     app.state.rankfall = state
     return app
+
+
+async def _try_again(problem: StoreError) -> None:
+    """End this process if it is one of several workers, so that its server starts another.
+
+    A worker that fails to start in the usual way has its server stop them all; but the store may be away for a moment.
+    """
+    if multiprocessing.parent_process() is not None:
+        _log.error("a worker cannot start; the server tries again", extra={"reason": str(problem)})
+        await asyncio.sleep(_BETWEEN_STARTS)
+        os._exit(1)
 
 
 def _start(config: Config, metrics: Metrics) -> Engine:
