@@ -399,7 +399,7 @@ def rank(
     means: Any,
     widths: Any,
 ) -> bool:
-    """Fill ``out`` (rows, best first), ``features``, ``means`` and ``widths``, as the greedy ranker does over all items.
+    """Fill ``out`` (rows, best first), ``features``, ``means`` and ``widths``, as the greedy ranker does.
 
     ``vectors`` are those of all items. Returns False where the greedy ranker must make the list; it may use
     ``lists.bounds`` then.
