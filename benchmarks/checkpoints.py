@@ -40,7 +40,7 @@ async def learn_once(engine: Engine, users: int) -> None:
     for first in range(0, users, TOGETHER):
         names = [f"user {n}" for n in range(first, min(first + TOGETHER, users))]
         shown = await asyncio.gather(*(engine.rank(model, RankRequest(user=name)) for name in names))
-        await engine.writer.submit(GiveFeedback(tuple(FeedbackRequest(event.id, 3) for event in shown)))
+        await engine.writer.submit(GiveFeedback(tuple(FeedbackRequest(event.id, 3) for event in shown)), 60.0)
 
 
 def saved(file: Path) -> tuple[int, int]:

@@ -129,13 +129,18 @@ def serving(
         yield served
 
 
-def give_all_users_a_model(served: Served, users: int = USERS, batch: int = 100) -> None:
-    """One list and one feedback for every user there is."""
-    for start in range(0, users, batch):
-        wanted = [{"model": "default", "user": f"user {n}", "k": 10} for n in range(start, start + batch)]
+def give_all_users_a_model(served: Served, users: int = USERS, batch: int = 50) -> None:
+    """One list and one feedback for every user there is; what is not served in time is asked for again."""
+    waiting = [f"user {n}" for n in range(users)]
+    while waiting:
+        names, waiting = waiting[:batch], waiting[batch:]
+        wanted = [{"model": "default", "user": name, "k": 10} for name in names]
         lists = served.client.post("/v1/rank", json={"requests": wanted}).raise_for_status().json()["results"]
-        clicks = [{"event_id": shown["event_id"], "clicked": 1 + n % 10} for n, shown in enumerate(lists)]
-        served.client.post("/v1/feedback", json={"feedback": clicks}).raise_for_status()
+        waiting += [name for name, shown in zip(names, lists, strict=True) if "error" in shown]
+        shown = [one["event_id"] for one in lists if "error" not in one]
+        clicks = [{"event_id": event_id, "clicked": 1 + n % 10} for n, event_id in enumerate(shown)]
+        if clicks:
+            served.client.post("/v1/feedback", json={"feedback": clicks}).raise_for_status()
 
 
 def memory(served: Served) -> float:
