@@ -205,7 +205,7 @@ def run(setting: Setting, folder: Path, where: dict[str, Any], users: int, optio
         )
     lines = [json.loads(line) for line in samples.read_text().splitlines() if line.endswith("]")]
     times = np.frombuffer(record.read_bytes()).reshape(-1, 3)
-    return {"times": times, "rate": rate, "samples": lines, "memory": memory, **held}
+    return {"times": times, "rate": rate, "samples": lines, **held, "memory": memory}
 
 
 @click.command(help=__doc__)
