@@ -125,7 +125,7 @@ def serving(
     log = folder / f"{name}.log"
     environment = {} if source is None else {"PYTHONPATH": str(source / "src")}
     options = {"scope": setting.scope, "workers": setting.workers, **where}
-    with Served(log=log, catalog=catalog, environment=environment, **options) as served:
+    with Served(log=log, catalog=catalog, environment=environment, rank_wait=None, **options) as served:
         yield served
 
 

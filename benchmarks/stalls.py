@@ -178,7 +178,7 @@ def run(setting: Setting, folder: Path, where: dict[str, Any], users: int, optio
     """Put one server under load; the times of all requests, and what else was seen."""
     samples, record = folder / "samples.jsonl", folder / "times"
     log, catalog = folder / f"{setting.store}.log", catalog_in(folder, setting.items)
-    served = Served(log=log, catalog=catalog, scope="user", **where)
+    served = Served(log=log, catalog=catalog, scope="user", rank_wait=None, **where)
     served.command[1:3] = [str(HERE / "sampled_server.py"), str(samples)]  # in place of -m rankfall
     with ExitStack() as stack:
         stack.enter_context(served)

@@ -35,7 +35,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
 
 
 def serve(tmp_path: Path, catalog: Path, **options: Any) -> Served:
-    return Served(log=tmp_path / f"{len(list(tmp_path.glob('*.log')))}.log", catalog=catalog, **options)
+    return Served(log=tmp_path / f"{len(list(tmp_path.glob('*.log')))}.log", catalog=catalog, rank_wait=None, **options)
 
 
 def be_patient(served: Served) -> None:

@@ -30,7 +30,8 @@ class Served:
     """`rankfall serve` on a port of its own, which it keeps when started again.
 
     Its store is the folder `data` or the database `store`; its output goes to the file `log`. `environment` is what its
-    process finds in its environment besides our own.
+    process finds in its environment besides our own. Lists wait for the store as long as a busy machine makes them;
+    with `rank_wait=None` no longer than they do for users.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Served:
         store: str | None = None,
         catalog: Path,
         environment: Mapping[str, str] | None = None,
+        rank_wait: float | None = PATIENCE,
         **options: Any,
     ):
         self._reserved = ReservedPort()
@@ -49,10 +51,10 @@ class Served:
         self.log = log
         self._catalog = catalog
         where = {"data": data} if store is None else {"store": store}
-        settings = {"catalog": catalog, "port": self.port, **where, **options}
+        settings = {"catalog": catalog, "port": self.port, "rank_wait": rank_wait, **where, **options}
         self.command = [*COMMAND]
         for name, value in settings.items():
-            self.command += [f"--{name.replace('_', '-')}", str(value)]
+            self.command += [] if value is None else [f"--{name.replace('_', '-')}", str(value)]
         self.environment = {**os.environ, **(environment or {})}
         self.process: subprocess.Popen[bytes] | None = None
         self.client = httpx.Client(base_url=self.url, timeout=PATIENCE, trust_env=False)

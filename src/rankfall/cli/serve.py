@@ -100,6 +100,13 @@ from rankfall.policies.linear.settings import Feedback
     type=click.FloatRange(1),
     help="Seconds that writing or learning may be behind before /health/ready says no.",
 )
+@click.option(
+    "--rank-wait",
+    default=1.0,
+    show_default=True,
+    type=click.FloatRange(0.01, 600),
+    help="Seconds a list may wait for the store; then the caller gets its baseline.",
+)
 @click.option("--log-requests", is_flag=True, help="Log every request, not only slow and failed ones.")
 def command(
     catalog: Path | None,
@@ -121,6 +128,7 @@ def command(
     features: str | None,
     in_memory: int,
     max_lag: float,
+    rank_wait: float,
     log_requests: bool,
 ) -> None:
     """Serve rankings and learn from feedback.
@@ -162,6 +170,7 @@ def command(
         log_requests=log_requests,
         names=(shown_host, *allowed_hosts),
         most_lag=max_lag,
+        rank_patience=rank_wait,
     ).publish()
     if keys is None:
         lines.append("No keys: only this machine can reach it.")

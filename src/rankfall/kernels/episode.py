@@ -7,10 +7,10 @@ import numpy as np
 from rankfall.kernels import greedy, shortlists
 from rankfall.kernels.cascade import UserArrays, attraction, covered, first_click, some_click
 from rankfall.kernels.item_scores import Items
+from rankfall.kernels.item_vectors import ItemVectors
 from rankfall.kernels.jit import compiled, leaf
 from rankfall.kernels.ridge import State, learn
 from rankfall.kernels.shortlists import SCORED, Shortlists
-from rankfall.kernels.topic_groups import Groups
 
 
 class Scene(NamedTuple):
@@ -69,9 +69,9 @@ def click_and_learn(
 @compiled
 def episode(
     items: Items,
+    vectors: ItemVectors,
     state: State,
     gamma: float,
-    groups: Groups,
     lists: Shortlists,
     pruning: bool,
     whole: bool,
@@ -90,20 +90,30 @@ def episode(
     What is below the click is learned from only if the ``whole`` list counts as seen.
     """
     steps, k = coins.shape
-    everything = np.arange(len(items.dense))
     at = scene(k, len(state.weights), len(user.theta))
     extreme = 0.0
     for step in range(steps):
         if len(drawn) > 0 and drawn[step, 0] >= 0:
             at.shown[:] = drawn[step]
-            scored = greedy.rank(items, state, gamma, everything[:0], at.shown, at.features, at.scores, at.widths)
-            lists.counters[SCORED] += scored
-        elif pruning:
-            shortlists.rank(items, state, gamma, groups, lists, at.shown, at.features, at.scores, at.widths)
-        else:
+            scored = greedy.describe(items, state, at.shown, at.features, at.scores, at.widths)
+            lists.counts[SCORED] += scored
+        elif not pruning or not shortlists.rank(
+            items, vectors, state, gamma, lists, at.shown, at.features, at.scores, at.widths
+        ):
             at.shown[:] = -1
-            scored = greedy.rank(items, state, gamma, everything, at.shown, at.features, at.scores, at.widths)
-            lists.counters[SCORED] += scored
+            scored = greedy.rank(
+                items,
+                vectors,
+                at.shown[:0],
+                state,
+                gamma,
+                lists.bounds,
+                at.shown,
+                at.features,
+                at.scores,
+                at.widths,
+            )
+            lists.counts[SCORED] += scored
         extreme = largest_shown(items, at.features, extreme)
         if not extreme <= largest:
             return extreme

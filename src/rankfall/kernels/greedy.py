@@ -1,6 +1,7 @@
-"""The greedy ranker (Algorithm 1, lines "Build ranked list"): one LinUCB choice for each position, every item scored.
+"""The greedy ranker (Algorithm 1, lines "Build ranked list"): one LinUCB choice for each position.
 
-This is the plain form. :mod:`rankfall.kernels.shortlists` gives the same lists and looks at far fewer items.
+Nothing is remembered from one list to the next. At every position all items are bounded at once, and those whose bound
+reaches the highest score are scored; so the list is, to the bit, the one that scoring every item gives.
 """
 
 from typing import Any
@@ -8,66 +9,125 @@ from typing import Any
 import numpy as np
 
 from rankfall.kernels.item_scores import Items, mean_of, place, variance_of
+from rankfall.kernels.item_vectors import ItemVectors
 from rankfall.kernels.jit import compiled, inner
+from rankfall.kernels.linear_bounds import BLOCK, BOUND, MEAN, OUT, Bounds, bound_all, bring, tolerance_of
 from rankfall.kernels.ridge import State
 
 
 @inner
-def _score(item: int, items: Items, state: State, left: Any, scaled: Any) -> tuple[float, float]:
-    """Mean and width of a row that is fixed. A function of its own, so that the loop below stays small and fast."""
+def score(item: int, items: Items, state: State, left: Any, scaled: Any) -> tuple[float, float]:
+    """Mean and width of an item."""
     mean = mean_of(item, items, left, state.weights)
     return mean, np.sqrt(variance_of(item, items, left, state.covariance, scaled))
 
 
+@inner
+def _highest(bounds: Bounds) -> int:
+    """Where the highest bound is."""
+    block = 0
+    for b in range(1, len(bounds.top)):
+        if bounds.top[b] > bounds.top[block]:
+            block = b
+    bound = bounds.numbers[BOUND]
+    best = block * BLOCK
+    for i in range(best + 1, min(best + BLOCK, len(bound))):
+        if bound[i] > bound[best]:
+            best = i
+    return best
+
+
+@inner
+def _take_out(i: int, bounds: Bounds) -> None:
+    """An item cannot be chosen any more."""
+    bound = bounds.numbers[BOUND]
+    bounds.numbers[MEAN, i] = OUT
+    bound[i] = OUT
+    begin, top = i - i % BLOCK, OUT
+    for other in range(begin, min(begin + BLOCK, len(bound))):
+        top = max(top, bound[other])
+    bounds.top[i // BLOCK] = top
+
+
+@compiled
+def describe(items: Items, state: State, out: Any, features: Any, means: Any, widths: Any) -> int:
+    """Fill ``features``, ``means`` and ``widths`` of a list that is given; return how many scores it took."""
+    left, scaled = np.ones(len(state.weights)), np.empty(items.dense.shape[1])
+    for position in range(len(out)):
+        means[position], widths[position] = score(out[position], items, state, left, scaled)
+        place(out[position], items, left, features[position])
+    return len(out)
+
+
 @compiled
 def rank(
-    items: Items, state: State, gamma: float, candidates: Any, out: Any, features: Any, means: Any, widths: Any
+    items: Items,
+    vectors: ItemVectors,
+    blocked: Any,
+    state: State,
+    gamma: float,
+    bounds: Bounds,
+    out: Any,
+    features: Any,
+    means: Any,
+    widths: Any,
 ) -> int:
     """Fill ``out`` (rows, best first), ``features``, ``means`` and ``widths``; return how many scores it took.
 
-    ``out`` comes in with -1 where the choice is free; a row it holds already stays there, and is no candidate.
-    ``candidates`` are rows in ascending order, so that of equal scores the lowest row wins. After a choice, only the
-    items that share a diminishing column with it are scored again: nothing else changed.
+    ``out`` comes in with -1 where the choice is free; a row it holds already stays there. To choose from are
+    ``vectors.rows`` without those at the indices ``blocked``. Of equal scores the lowest row wins. ``bounds`` is work
+    space.
     """
-    n = len(candidates)
-    m = items.dense.shape[1]
-    left = np.ones(len(state.weights))
-    before = np.ones(len(state.weights))
-    scaled = np.empty(m)
-    mean, width = np.empty(n), np.empty(n)
-    stale = np.ones(n, dtype=np.bool_)
-    taken = np.zeros(n, dtype=np.bool_)
-    scored = 0
+    left, scaled = np.ones(len(state.weights)), np.empty(items.dense.shape[1])
+    chosen = np.empty(len(out), dtype=np.int64)  # indices to ``vectors.rows``
+    n_chosen, scored = 0, 0
+    still = not (items.coverage_diminishes or items.relevance_diminishes)
+    exact = np.zeros(len(vectors.rows) if still else 0, dtype=np.bool_)  # items whose bound is their score
+    bound = bounds.numbers[BOUND]
+    fresh = True
     for position in range(len(out)):
         if out[position] >= 0:
-            means[position], widths[position] = _score(out[position], items, state, left, scaled)
+            means[position], widths[position] = score(out[position], items, state, left, scaled)
             scored += 1
         else:
-            best = -1
-            best_score = -np.inf
-            for i in range(n):
-                if taken[i]:
+            if fresh or not still:
+                bring(vectors, state.weights, state.covariance, left, bounds, fresh, fresh)
+                if fresh or vectors.diminishes:
+                    for i in blocked:
+                        bounds.numbers[MEAN, i] = OUT
+                    for i in range(n_chosen):
+                        bounds.numbers[MEAN, chosen[i]] = OUT
+                bound_all(bounds, gamma)
+                fresh = False
+            tolerance = tolerance_of(vectors, state.weights, left)
+            first = _highest(bounds)
+            best, highest = -1, -np.inf
+            mean, width = 0.0, 0.0
+            for block in range(-1, len(bounds.top)):  # the highest bound before all others
+                if block >= 0 and bounds.top[block] + tolerance < highest:
                     continue
-                if stale[i]:
-                    mean[i] = mean_of(candidates[i], items, left, state.weights)
-                    width[i] = np.sqrt(variance_of(candidates[i], items, left, state.covariance, scaled))
-                    stale[i] = False
-                    scored += 1
-                score = mean[i] + gamma * width[i]
-                if score > best_score or best < 0:
-                    best_score = score
-                    best = i
-            taken[best] = True
-            out[position] = candidates[best]
-            means[position] = mean[best]
-            widths[position] = width[best]
-        before[:] = left
+                begin = first if block < 0 else block * BLOCK
+                end = first + 1 if block < 0 else min(begin + BLOCK, len(bound))
+                for i in range(begin, end):
+                    if bound[i] + tolerance < highest or i == best:
+                        continue
+                    if still and exact[i]:
+                        value = bound[i]
+                    else:
+                        mean, width = score(vectors.rows[i], items, state, left, scaled)
+                        value = mean + gamma * width
+                        scored += 1
+                        if still:
+                            exact[i] = True
+                            bound[i] = value
+                    if best < 0 or value > highest or (value == highest and i < best):
+                        best, highest = i, value
+                        means[position], widths[position] = mean, width
+            if still:  # the score of the winner may be known from a position above
+                means[position], widths[position] = score(vectors.rows[best], items, state, left, scaled)
+            out[position] = vectors.rows[best]
+            _take_out(best, bounds)
+            chosen[n_chosen] = best
+            n_chosen += 1
         place(out[position], items, left, features[position])
-        if items.relevance_diminishes:
-            stale[:] = True
-        elif items.coverage_diminishes:
-            for i in range(n):
-                for p in range(items.start[candidates[i]], items.start[candidates[i] + 1]):
-                    if left[items.topic[p]] != before[items.topic[p]]:
-                        stale[i] = True
     return scored

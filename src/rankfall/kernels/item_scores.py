@@ -19,6 +19,7 @@ class Items(NamedTuple):
     topic: Any  # (nnz) the topic of each entry
     weight: Any  # (nnz) and its coverage
     dense: Any  # (L, m) relevance
+    topics: int  # d
     coverage_diminishes: bool
     relevance_diminishes: bool
 
@@ -31,6 +32,7 @@ def items_of(coverage: Any, relevance: Any, coverage_diminishes: bool, relevance
         topic=column,
         weight=coverage[row, column],
         dense=np.array(relevance, order="C"),
+        topics=coverage.shape[1],
         coverage_diminishes=coverage_diminishes,
         relevance_diminishes=relevance_diminishes,
     )

@@ -11,127 +11,138 @@ a **shortlist** that holds the winner for as long as the epoch lasts:
 
 A step goes through a shortlist with three bounds, each costlier and sharper than the one before: the one above with the
 width last seen; the mean of today with that width; the score itself. If the winner does not beat what was left out, a
-new epoch starts; if it does not even then, :func:`rankfall.kernels.greedy.rank` decides. A refresh of the covariance,
-which may raise it by rounding, also starts a new epoch.
+new epoch starts; if it does not even then, :func:`rankfall.kernels.greedy.rank` has to make the list. A refresh of
+the covariance, which may raise it by rounding, also starts a new epoch.
 
-Rounding: the square of a width is raised by ``SLACK * sum P_jj phi_j^2`` and a bound on a mean by
-``TOLERANCE * |w||phi|`` before they are compared; both are far above what double precision loses in these sums.
+A model that has seen little moves so fast that shortlists do not pay. While epochs are shorter than SHORT lists,
+every list is left to :func:`rankfall.kernels.greedy.rank`. Which of the two makes a list never changes it.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankfall.kernels import greedy
 from rankfall.kernels.item_scores import Items, mean_of, place, variance_of
-from rankfall.kernels.jit import bounding, bounding_leaf, inner, leaf
+from rankfall.kernels.item_vectors import ItemVectors
+from rankfall.kernels.jit import bounding, compiled, inner, leaf
+from rankfall.kernels.linear_bounds import (
+    BLOCK,
+    BOUND,
+    MEAN,
+    OUT,
+    SLACKS,
+    WIDTH,
+    Bounds,
+    bound_all,
+    bring,
+    new_bounds,
+    tolerance_of,
+)
 from rankfall.kernels.ridge import REFRESHES, State
-from rankfall.kernels.topic_groups import Groups
 
 MAX_DRIFT = 0.2
-SLACK = 1e-8
-TOLERANCE = 1e-12
+SHORT = 4
 LONG = 128
 
-NODES, ENTRIES, EPOCH, BUILT = 0, 1, 2, 3  # sizes: sets and entries in use, refreshes at the start, see _bound_all
-SCORED, BOUNDED, EPOCHS, SHORTLISTS, PLAIN, VISITED = 0, 1, 2, 3, 4, 5  # counters
-OUT = -1e300  # the score of an item that is placed already
+NODES, ENTRIES, EPOCH, BUILT, LISTS, PLAINLY, PREPARED = range(7)
+"""Of :attr:`Shortlists.counts`: sets and entries in use; refreshes when the epoch began; length of the set that the
+bounds hold for; lists ranked in the epoch; whether they are left to the greedy ranker; whether the bounds are those of
+the epoch's model."""
+SCORED, BOUNDED, EPOCHS, SHORTLISTS, PLAIN, VISITED = range(7, 13)
+"""Of :attr:`Shortlists.counts`, for whoever measures: items scored, items bounded, epochs, shortlists made, lists left
+to the greedy ranker, entries gone through."""
+
+LENGTH, FIRST, SIZE, GUESS = range(4)  # columns of Nodes.whole; the set itself, ascending, comes after them
+NOW, END = range(2)  # columns of Nodes.outside
+ITEM_MEAN, ITEM_WIDTH, SEEN, ITEM_SLACK = range(4)  # rows of Entries.numbers
+BEST_BOUND, EXACT_MEAN, EXACT_WIDTH = range(3)  # rows of Opened.numbers
+DENSE, WHOLE = range(2)  # rows of Room.today
+
+
+class Epoch(NamedTuple):
+    """The model when the epoch began."""
+
+    weights: Any  # (n) w0
+    covariance: Any  # (n, n) P0
+    gram: Any  # (n, n) O0
+
+
+class Nodes(NamedTuple):
+    """One node for each set of items met in the epoch."""
+
+    table: Any  # hash table of nodes, -1 for none
+    key: Any  # (N) hash of the set
+    whole: Any  # (N, 4 + k) its size; where its shortlist begins in Entries, and its length; the winner last time or -1
+    outside: Any  # (N, 2) highest bound of the items left out, at drift 0 and at MAX_DRIFT
+    guess: Any  # (k) the winner last time at each position, where one shortlist serves all
+
+
+class Entries(NamedTuple):
+    """The items on shortlists."""
+
+    item: Any  # (E)
+    numbers: Any  # (4, E) mean and width when the epoch began; width last seen, an upper bound; what rounding may hide
+
+
+class Opened(NamedTuple):
+    """A shortlist that is gone through."""
+
+    numbers: Any  # (3, L) bound; mean and width, where they are exact
+    level: Any  # (L) how sharp the bound is: 0, 1, or 2 for exact
+
+
+class Room(NamedTuple):
+    """Work space."""
+
+    top: Any  # (k)
+    left: Any  # (n)
+    scaled: Any  # (m)
+    prefix: Any  # (k) items placed, ascending
+    today: Any  # (2, L) what dense columns give to the mean of every item today, and its whole mean; see _means
 
 
 class Shortlists(NamedTuple):
     """What is remembered between steps. Dropping it costs time and nothing else."""
 
-    # the epoch's model, and what it says of every slot
-    weights: Any  # (n) w0
-    covariance: Any  # (n, n) P0
-    gram: Any  # (n, n) O0
-    dense_mean: Any  # (L) z . w0
-    dense_variance: Any  # (L) z' P0 z
-    dense_scale: Any  # (L) sum P_jj z_j^2
-    cross: Any  # (nnz) 2 P0[topic] . z for each coverage entry
-    mean: Any  # (L) bounds for the set last built: mean,
-    score: Any  # (L) score at drift 0,
-    width: Any  # (L) width,
-    slack: Any  # (L) and what rounding may hide of its square
-    # one node for each set met
-    table: Any  # hash table of nodes, -1 for none
-    key: Any  # (N) hash of the set
-    members: Any  # (N, k) the set, ascending
-    length: Any  # (N) its size
-    first: Any  # (N) its shortlist: entries first to first + size
-    size: Any  # (N)
-    out_now: Any  # (N) highest score of the items left out, at drift 0
-    out_end: Any  # (N) and at MAX_DRIFT
-    guess: Any  # (N) the winner last time, or -1; by position where one shortlist serves all
-    # shortlist entries
-    slot: Any  # (E)
-    item_mean: Any  # (E) mean at the start of the epoch
-    item_width: Any  # (E) width at the start of the epoch
-    item_seen: Any  # (E) width last seen, an upper bound
-    item_slack: Any  # (E)
-    # work space
-    rows: Any  # (L) 0, 1, ...
-    block: Any  # (512)
-    top: Any  # (k)
-    left: Any  # (n)
-    ones: Any  # (n)
-    scaled: Any  # (m)
-    prefix: Any  # (k) items placed, ascending
-    dense_today: Any  # (L) z . w of every slot,
-    mean_today: Any  # (L) and its whole mean, see _means
-    bound: Any  # (L) of the items on a shortlist,
-    level: Any  # (L) and how sharp it is: 0, 1, or 2 for exact
-    exact_mean: Any  # (L)
-    exact_width: Any  # (L)
-    sizes: Any  # (4)
-    counters: Any  # (6)
+    epoch: Epoch
+    nodes: Nodes
+    entries: Entries
+    opened: Opened
+    room: Room
+    bounds: Bounds
+    counts: Any  # (13)
 
 
-def new_shortlists(items: Items, columns: int, k: int) -> Shortlists:
+def new_shortlists(items: Items, vectors: ItemVectors, columns: int, k: int) -> Shortlists:
     """Room for lists of up to ``k`` items."""
     n_items, m = items.dense.shape
-    nodes = 2048
-    entries = max(1 << 16, min(16 * n_items, 1_600_000), 4 * n_items)  # memory is taken as they are used
-    names_of_items = (
-        "mean",
-        "score",
-        "width",
-        "slack",
-        "dense_today",
-        "mean_today",
-        "bound",
-        "exact_mean",
-        "exact_width",
-    )
-    numbers = {
-        "weights": columns,
-        "covariance": (columns, columns),
-        "gram": (columns, columns),
-        **dict.fromkeys(names_of_items, n_items),
-        **dict.fromkeys(("out_now", "out_end"), nodes),
-        **dict.fromkeys(("item_mean", "item_width", "item_seen", "item_slack"), entries),
-        "block": 512,
-        "top": k,
-        "left": columns,
-        "scaled": m,
-    }
-    wholes = {"members": (nodes, k), "length": nodes, "first": nodes, "size": nodes, "slot": entries, "prefix": k}
+    n_nodes = 2048
+    n_entries = max(1 << 16, min(16 * n_items, 1_600_000), 4 * n_items)  # memory is taken as they are used
+    counts = np.zeros(13, dtype=np.int64)
+    counts[EPOCH], counts[PLAINLY] = -1, 1
     return Shortlists(
-        **{name: np.empty(shape) for name, shape in numbers.items()},
-        **{name: np.empty(shape, dtype=np.int64) for name, shape in wholes.items()},
-        dense_mean=np.zeros(n_items),
-        dense_variance=np.zeros(n_items),
-        dense_scale=np.zeros(n_items),
-        cross=np.zeros(len(items.topic)),
-        table=np.full(4 * nodes, -1, dtype=np.int64),
-        key=np.empty(nodes, dtype=np.uint64),
-        guess=np.full(max(nodes, k), -1, dtype=np.int64),
-        rows=np.arange(n_items),
-        ones=np.ones(columns),
-        level=np.empty(n_items, dtype=np.int8),
-        sizes=np.array([0, 0, -1, -1]),
-        counters=np.zeros(6, dtype=np.int64),
+        Epoch(np.empty(columns), np.empty((columns, columns)), np.empty((columns, columns))),
+        Nodes(
+            table=np.empty(4 * n_nodes, dtype=np.int64),
+            key=np.empty(n_nodes, dtype=np.uint64),
+            whole=np.empty((n_nodes, 4 + k), dtype=np.int64),
+            outside=np.empty((n_nodes, 2)),
+            guess=np.empty(k, dtype=np.int64),
+        ),
+        Entries(np.empty(n_entries, dtype=np.int64), np.empty((4, n_entries))),
+        Opened(np.empty((3, n_items)), np.empty(n_items, dtype=np.int8)),
+        Room(np.empty(k), np.empty(columns), np.empty(m), np.empty(k, dtype=np.int64), np.empty((2, n_items))),
+        new_bounds(vectors),
+        counts,
     )
+
+
+def room_for(lists: Shortlists) -> int:
+    """How long lists may be."""
+    return len(lists.room.top)
+
+
+# Sets of items, and where their shortlists are
 
 
 @leaf
@@ -144,441 +155,323 @@ def _hash(item: int) -> Any:
 
 
 @leaf
-def _find(lists: Shortlists, key: Any, length: int) -> tuple[int, Any]:
-    """The node of the set in ``lists.prefix[:length]``, or -1; and where in the table it is or would be."""
-    at = np.int64(key & np.uint64(len(lists.table) - 1))
+def _find(nodes: Nodes, prefix: Any, key: Any, length: int) -> tuple[int, Any]:
+    """The node of the set in ``prefix[:length]``, or -1; and where in the table it is or would be."""
+    at = np.int64(key & np.uint64(len(nodes.table) - 1))
     while True:
-        node = lists.table[at]
+        node = nodes.table[at]
         if node < 0:
             return -1, at
-        if lists.key[node] == key and lists.length[node] == length:
+        if nodes.key[node] == key and nodes.whole[node, LENGTH] == length:
             same = True
             for i in range(length):
-                same = same and lists.members[node, i] == lists.prefix[i]
+                same = same and nodes.whole[node, 4 + i] == prefix[i]
             if same:
                 return node, at
-        at = (at + 1) & (len(lists.table) - 1)
+        at = (at + 1) & (len(nodes.table) - 1)
+
+
+@leaf
+def _insert(prefix: Any, length: int, item: int) -> None:
+    """Put an item into the ascending ``prefix[:length]``."""
+    i = length
+    while i > 0 and prefix[i - 1] > item:
+        prefix[i] = prefix[i - 1]
+        i -= 1
+    prefix[i] = item
+
+
+# Making a shortlist
 
 
 @bounding
-def _dense_parts(groups: Groups, lists: Shortlists, left: Any) -> None:
-    """What relevance contributes to mean and variance of every slot under (w0, P0)."""
-    m, n_items = groups.dense.shape
-    d = len(lists.weights) - m
-    row = lists.block
-    for low in range(0, n_items, len(row)):
-        n = min(len(row), n_items - low)
-        mean = lists.dense_mean[low : low + n]
-        variance = lists.dense_variance[low : low + n]
-        scale = lists.dense_scale[low : low + n]
-        mean[:] = 0.0
-        variance[:] = 0.0
-        scale[:] = 0.0
-        for p in range(m):
-            z = groups.dense[p, low : low + n]
-            weight = lists.weights[d + p] * left[d + p]
-            own = lists.covariance[d + p, d + p] * left[d + p] * left[d + p]
-            for i in range(n):
-                row[i] = own * z[i]
-            for q in range(p):
-                other = groups.dense[q, low : low + n]
-                both = 2.0 * lists.covariance[d + p, d + q] * left[d + p] * left[d + q]
-                for i in range(n):
-                    row[i] += both * other[i]
-            for i in range(n):
-                mean[i] += weight * z[i]
-                variance[i] += row[i] * z[i]
-                scale[i] += own * z[i] * z[i]
-    for g in range(len(groups.entry)):
-        low = groups.first[g]
-        n = groups.first[g + 1] - low
-        at = groups.entry[g]
-        for t in range(groups.topics[g], groups.topics[g + 1]):
-            cross = lists.cross[at : at + n]
-            cross[:] = 0.0
-            for q in range(m):
-                z = groups.dense[q, low : low + n]
-                both = 2.0 * lists.covariance[groups.topic[t], d + q] * left[d + q]
-                for i in range(n):
-                    cross[i] += both * z[i]
-            at += n
-
-
-@bounding_leaf
-def _bound_group(g: int, groups: Groups, lists: Shortlists, gamma: float) -> None:
-    """Mean, score at drift 0, width and slack of the items of a group, under (w0, P0) and what the set leaves."""
-    low = groups.first[g]
-    n = groups.first[g + 1] - low
-    mean = lists.mean[low : low + n]
-    score = lists.score[low : low + n]
-    width = lists.width[low : low + n]
-    slack = lists.slack[low : low + n]
-    dense_mean = lists.dense_mean[low : low + n]
-    dense_variance = lists.dense_variance[low : low + n]
-    dense_scale = lists.dense_scale[low : low + n]
-    for i in range(n):
-        mean[i] = dense_mean[i]
-        width[i] = dense_variance[i]
-        slack[i] = dense_scale[i]
-    first = groups.topics[g]
-    for t in range(first, groups.topics[g + 1]):
-        j = groups.topic[t]
-        left = lists.left[j]
-        at = groups.entry[g] + (t - first) * n
-        x = groups.weight[at : at + n]
-        cross = lists.cross[at : at + n]
-        weight = left * lists.weights[j]
-        own = left * left * lists.covariance[j, j]
-        for i in range(n):
-            mean[i] += weight * x[i]
-            width[i] += (left * cross[i] + own * x[i]) * x[i]
-            slack[i] += own * x[i] * x[i]
-        for u in range(first, t):
-            at = groups.entry[g] + (u - first) * n
-            other = groups.weight[at : at + n]
-            both = 2.0 * left * lists.left[groups.topic[u]] * lists.covariance[j, groups.topic[u]]
-            for i in range(n):
-                width[i] += both * other[i] * x[i]
-    for i in range(n):
-        slack[i] *= SLACK
-        width[i] = np.sqrt(max(width[i], 0.0) + slack[i])
-        score[i] = mean[i] + gamma * width[i]
-
-
-@bounding
-def _bound_all(items: Items, groups: Groups, lists: Shortlists, gamma: float, length: int, last: int) -> None:
-    """Bring the bounds of all slots to the present set of ``length`` items, of which ``last`` came last.
-
-    If they hold for the set without it (``sizes[BUILT]``), only groups that share a topic with it have moved.
-    """
-    only_near = lists.sizes[BUILT] >= 0 and lists.sizes[BUILT] == length - 1 and not items.relevance_diminishes
-    if items.relevance_diminishes:
-        _dense_parts(groups, lists, lists.left)
-    for g in range(len(groups.entry)):
-        moved = not only_near
-        if only_near:
-            for t in range(groups.topics[g], groups.topics[g + 1]):
-                for p in range(items.start[last], items.start[last + 1]):
-                    moved = moved or groups.topic[t] == items.topic[p]
-        if moved:
-            _bound_group(g, groups, lists, gamma)
-            lists.counters[BOUNDED] += groups.first[g + 1] - groups.first[g]
-    for i in range(length):
-        slot = groups.slot[lists.prefix[i]]
-        lists.score[slot] = OUT
-        lists.width[slot] = 0.0
-    lists.sizes[BUILT] = length
-
-
-@bounding
-def _highest(lists: Shortlists, back: float) -> float:
-    """The highest score, less ``back`` widths."""
+def _highest(bound: Any, width: Any, more: float) -> float:
+    """The highest bound, with so many widths more."""
     highest = OUT
-    for i in range(len(lists.score)):
-        highest = max(highest, lists.score[i] - back * lists.width[i])
+    for i in range(len(bound)):
+        highest = max(highest, bound[i] + more * width[i])
     return highest
 
 
 @inner
-def _cut(lists: Shortlists, gamma: float, wanted: int) -> float:
+def _cut(bound: Any, width: Any, top: Any, gamma: float, wanted: int) -> float:
     """A score that the ``wanted`` best items will most likely keep to the end of the epoch.
 
     They may sink by MAX_DRIFT widths, and by what their widths shrink. A wrong guess costs an epoch, not a wrong list.
     """
     back = 0.05 * gamma + MAX_DRIFT
     if wanted == 1:
-        return _highest(lists, back)
-    top = lists.top[:wanted]  # ascending
-    top[:] = -np.inf
-    for slot in range(len(lists.score)):
-        value = lists.score[slot] - back * lists.width[slot]
-        if value > top[0]:
+        return _highest(bound, width, -back)
+    best = top[:wanted]  # ascending
+    best[:] = -np.inf
+    for item in range(len(bound)):
+        value = bound[item] - back * width[item]
+        if value > best[0]:
             i = 1
-            while i < wanted and top[i] < value:
-                top[i - 1] = top[i]
+            while i < wanted and best[i] < value:
+                best[i - 1] = best[i]
                 i += 1
-            top[i - 1] = value
-    return top[0]
+            best[i - 1] = value
+    return best[0]
 
 
 @inner
-def _build(
-    items: Items,
-    groups: Groups,
-    lists: Shortlists,
-    gamma: float,
-    wanted: int,
-    key: Any,
-    length: int,
-    last: int,
-    at: int,
-) -> int:
+def _build(vectors: ItemVectors, lists: Shortlists, gamma: float, wanted: int, key: Any, length: int, at: int) -> int:
     """Make the node of the present set, with a shortlist for its ``wanted`` best items; -1 if there is no room."""
-    node = lists.sizes[NODES]
-    first = lists.sizes[ENTRIES]
-    if node == len(lists.length) or first + len(lists.score) > len(lists.slot):
+    nodes, entries, bounds, counts, room = lists.nodes, lists.entries, lists.bounds, lists.counts, lists.room
+    bound, width, mean, slack = (
+        bounds.numbers[BOUND],
+        bounds.numbers[WIDTH],
+        bounds.numbers[MEAN],
+        bounds.numbers[SLACKS],
+    )
+    node, first = counts[NODES], counts[ENTRIES]
+    if node == len(nodes.key) or first + len(bound) > len(entries.item):
         return -1
-    _bound_all(items, groups, lists, gamma, length, last)
-    cut = _cut(lists, gamma, wanted)
-    size = 0
-    out_now = OUT
-    out_end = OUT
-    for slot in range(len(lists.score)):
-        end = lists.score[slot] + MAX_DRIFT * lists.width[slot]
-        if end >= cut:
-            entry = first + size
-            lists.slot[entry] = slot
-            lists.item_mean[entry] = lists.mean[slot]
-            lists.item_width[entry] = lists.width[slot]
-            lists.item_seen[entry] = lists.width[slot]
-            lists.item_slack[entry] = lists.slack[slot]
-            size += 1
-        else:
-            out_now = max(out_now, lists.score[slot])
-            out_end = max(out_end, end)
-    lists.first[node] = first
-    lists.size[node] = size
-    lists.out_now[node] = out_now
-    lists.out_end[node] = out_end
-    lists.key[node] = key
-    lists.length[node] = length
+    follows = counts[BUILT] >= 0 and counts[BUILT] == length - 1
+    other_model = counts[PREPARED] == 0
+    bring(vectors, lists.epoch.weights, lists.epoch.covariance, room.left, bounds, other_model, not follows)
+    counts[PREPARED], counts[BUILT] = 1, length
     for i in range(length):
-        lists.members[node, i] = lists.prefix[i]
-    lists.table[at] = node
-    lists.sizes[NODES] = node + 1
-    lists.sizes[ENTRIES] = first + size
-    lists.counters[SHORTLISTS] += 1
+        mean[room.prefix[i]] = OUT
+    bound_all(bounds, gamma)
+    cut = _cut(bound, width, room.top, gamma, wanted)
+    size, now, end = 0, OUT, OUT
+    for low in range(0, len(bound), BLOCK):
+        high = min(low + BLOCK, len(bound))
+        highest = _highest(bound[low:high], width[low:high], MAX_DRIFT)
+        if highest < cut:
+            now, end = max(now, bounds.top[low // BLOCK]), max(end, highest)
+            continue
+        for item in range(low, high):
+            later = bound[item] + MAX_DRIFT * width[item]
+            if later >= cut:
+                entry = first + size
+                entries.item[entry] = item
+                entries.numbers[ITEM_MEAN, entry] = mean[item]
+                entries.numbers[ITEM_WIDTH, entry] = width[item]
+                entries.numbers[SEEN, entry] = width[item]
+                entries.numbers[ITEM_SLACK, entry] = slack[item]
+                size += 1
+            else:
+                now, end = max(now, bound[item]), max(end, later)
+    nodes.outside[node, NOW], nodes.outside[node, END] = now, end
+    whole = nodes.whole[node]
+    whole[LENGTH], whole[FIRST], whole[SIZE], whole[GUESS] = length, first, size, -1
+    for i in range(length):
+        whole[4 + i] = room.prefix[i]
+    nodes.key[node] = key
+    nodes.table[at] = node
+    counts[NODES], counts[ENTRIES] = node + 1, first + size
+    counts[SHORTLISTS] += 1
+    counts[BOUNDED] += len(bound)
     return node
 
 
+# Epochs
+
+
 @inner
-def _start_epoch(items: Items, state: State, groups: Groups, lists: Shortlists) -> None:
+def _start_epoch(state: State, epoch: Epoch, nodes: Nodes, counts: Any, plainly: bool) -> None:
     """Copy the model and forget every shortlist."""
-    n = len(lists.weights)
+    n = len(state.weights)
     for i in range(n):
-        lists.weights[i] = state.weights[i]
+        epoch.weights[i] = state.weights[i]
         for j in range(n):
-            lists.covariance[i, j] = state.covariance[i, j]
-            lists.gram[i, j] = state.gram[i, j]
-    for i in range(len(lists.table)):
-        lists.table[i] = -1
-    for i in range(len(lists.guess)):
-        lists.guess[i] = -1
-    lists.sizes[NODES] = 0
-    lists.sizes[ENTRIES] = 0
-    lists.sizes[EPOCH] = state.counts[REFRESHES]
-    lists.sizes[BUILT] = -1
-    lists.counters[EPOCHS] += 1
-    if items.dense.shape[1] and not items.relevance_diminishes:
-        _dense_parts(groups, lists, lists.ones)
+            epoch.covariance[i, j] = state.covariance[i, j]
+            epoch.gram[i, j] = state.gram[i, j]
+    if not plainly:
+        nodes.table[:] = -1
+        nodes.guess[:] = -1
+    counts[NODES], counts[ENTRIES], counts[EPOCH], counts[LISTS] = 0, 0, state.counts[REFRESHES], 0
+    counts[BUILT], counts[PLAINLY], counts[PREPARED] = -1, plainly, 0
+    counts[EPOCHS] += 1
 
 
 @inner
-def _drift(state: State, lists: Shortlists) -> float:
+def _drift(gram: Any, now: Any, then: Any) -> float:
     """``|w - w0|`` in the norm of O0, rounded up."""
-    n = len(state.weights)
     total = 0.0
-    for i in range(n):
+    for i in range(len(now)):
         inside = 0.0
-        for j in range(n):
-            inside += lists.gram[i, j] * (state.weights[j] - lists.weights[j])
-        total += inside * (state.weights[i] - lists.weights[i])
+        for j in range(len(now)):
+            inside += gram[i, j] * (now[j] - then[j])
+        total += inside * (now[i] - then[i])
     return np.sqrt(max(total, 0.0)) * (1.0 + 1e-6)
 
 
+# Going through a shortlist
+
+
 @bounding
-def _means(groups: Groups, lists: Shortlists, weights: Any, dense_too: bool) -> None:
-    """``phi . w`` of every slot, with the weights of today: worth it where a shortlist is long."""
-    m, n_items = groups.dense.shape
-    d = len(weights) - m
+def _means(vectors: ItemVectors, weights: Any, left: Any, today: Any, dense_too: bool) -> None:
+    """``phi . w`` of every item, with the weights of today: worth it where a shortlist is long."""
+    columns, n_items = vectors.dense.shape
+    begin = vectors.first_dense
     if dense_too:
-        lists.dense_today[:] = 0.0
-        for low in range(0, n_items, 512):
-            today = lists.dense_today[low : min(low + 512, n_items)]
-            for p in range(m):
-                z = groups.dense[p, low : low + len(today)]
-                weight = weights[d + p] * lists.left[d + p]
-                for i in range(len(today)):
-                    today[i] += weight * z[i]
-    for g in range(len(groups.entry)):
-        low = groups.first[g]
-        n = groups.first[g + 1] - low
-        mean = lists.mean_today[low : low + n]
-        today = lists.dense_today[low : low + n]
-        for i in range(n):
-            mean[i] = today[i]
-        for t in range(groups.topics[g], groups.topics[g + 1]):
-            at = groups.entry[g] + (t - groups.topics[g]) * n
-            x = groups.weight[at : at + n]
-            weight = weights[groups.topic[t]] * lists.left[groups.topic[t]]
-            for i in range(n):
-                mean[i] += weight * x[i]
+        for low in range(0, n_items, BLOCK):
+            means = today[DENSE, low : min(low + BLOCK, n_items)]
+            means[:] = 0.0
+            for p in range(columns):
+                z = vectors.dense[p, low : low + len(means)]
+                weight = weights[begin + p] * left[begin + p]
+                for i in range(len(means)):
+                    means[i] += weight * z[i]
+    whole = today[WHOLE]
+    for i in range(n_items):
+        whole[i] = today[DENSE, i]
+    for j in range(len(vectors.first) - 1):
+        weight = weights[j] * left[j]
+        for e in range(vectors.first[j], vectors.first[j + 1]):
+            whole[vectors.row[e]] += weight * vectors.weight[e]
 
 
 @leaf
-def _open(lists: Shortlists, node: int, gamma: float, drift: float, tolerance: float, long: bool) -> None:
+def _open(
+    entries: Entries, first: int, size: int, opened: Opened, today: Any, gamma: float, drift: float, tolerance: float,
+    long: bool,
+) -> None:  # fmt: skip
     """Bound every item of a shortlist: by its mean of today if that is known (``long``), or else by the drift."""
-    first = lists.first[node]
-    for i in range(lists.size[node]):
+    numbers = entries.numbers
+    for i in range(size):
         entry = first + i
-        mean = lists.item_mean[entry] + drift * lists.item_width[entry]
+        mean = numbers[ITEM_MEAN, entry] + drift * numbers[ITEM_WIDTH, entry]
         if long:
-            mean = lists.mean_today[lists.slot[entry]]
-        lists.bound[i] = mean + gamma * lists.item_seen[entry] + tolerance
-        lists.level[i] = 1 if long else 0
-    lists.counters[VISITED] += lists.size[node]
-
-
-@leaf
-def _use_mean(
-    i: int, entry: int, items: Items, state: State, groups: Groups, lists: Shortlists, gamma: float, tolerance: float
-) -> None:
-    """Sharpen the bound of shortlist item ``i`` with its mean of today."""
-    mean = mean_of(groups.item[lists.slot[entry]], items, lists.left, state.weights)
-    lists.bound[i] = mean + gamma * lists.item_seen[entry] + tolerance
-    lists.level[i] = 1
-
-
-@leaf
-def _use_score(i: int, entry: int, items: Items, state: State, groups: Groups, lists: Shortlists, gamma: float) -> None:
-    """Make the bound of shortlist item ``i`` its exact score."""
-    item = groups.item[lists.slot[entry]]
-    variance = variance_of(item, items, lists.left, state.covariance, lists.scaled)
-    lists.exact_mean[i] = mean_of(item, items, lists.left, state.weights)
-    lists.exact_width[i] = np.sqrt(variance)
-    lists.bound[i] = lists.exact_mean[i] + gamma * lists.exact_width[i]
-    lists.level[i] = 2
-    lists.item_seen[entry] = np.sqrt(variance + lists.item_slack[entry])
-    lists.counters[SCORED] += 1
+            mean = today[WHOLE, entries.item[entry]]
+        opened.numbers[BEST_BOUND, i] = mean + gamma * numbers[SEEN, entry] + tolerance
+        opened.level[i] = 1 if long else 0
 
 
 @leaf
 def _best(
-    items: Items,
-    state: State,
-    groups: Groups,
-    lists: Shortlists,
-    node: int,
-    gamma: float,
-    tolerance: float,
-    guess: int,
-) -> int:
-    """Index on the shortlist of the highest score, the lowest row of equals. ``guess`` (-1: none) is where to begin."""
-    first = lists.first[node]
-    size = lists.size[node]
-    best = guess
-    if best >= 0 and lists.level[best] < 2:
-        _use_score(best, first + best, items, state, groups, lists, gamma)
-    highest = lists.bound[best] if best >= 0 else -np.inf
-    rival = -1
-    for i in range(size):
-        if lists.level[i] == 0 and lists.bound[i] >= highest:
-            _use_mean(i, first + i, items, state, groups, lists, gamma, tolerance)
-        if lists.bound[i] >= highest and i != best and (rival < 0 or lists.bound[i] > lists.bound[rival]):
-            rival = i
-    if rival < 0:
-        return best
-    if lists.level[rival] < 2:
-        _use_score(rival, first + rival, items, state, groups, lists, gamma)
-    if best < 0:
-        best = rival
-    for i in range(size):
-        if lists.bound[i] >= lists.bound[best] and i != best:
-            if lists.level[i] < 2:
-                _use_score(i, first + i, items, state, groups, lists, gamma)
-            higher = lists.bound[i] > lists.bound[best]
-            equal = lists.bound[i] == lists.bound[best]
-            if higher or (equal and groups.item[lists.slot[first + i]] < groups.item[lists.slot[first + best]]):
+    items: Items, state: State, entries: Entries, opened: Opened, room: Room, counts: Any, first: int, size: int,
+    gamma: float, tolerance: float, guess: int,
+) -> int:  # fmt: skip
+    """Index on the shortlist of the highest score, the lowest row of equals. ``guess`` (-1: none) is where to begin.
+
+    First the guess is scored, then the highest bound of the others: where one of them wins, few more need to be.
+    """
+    bound, level = opened.numbers[BEST_BOUND], opened.level
+    best, rival = -1, guess
+    for turn in range(3):
+        if turn == 1:
+            rival = -1
+            highest = bound[best] if best >= 0 else -np.inf
+            for i in range(size):
+                if bound[i] < highest:
+                    continue
+                if level[i] == 0:
+                    mean = mean_of(entries.item[first + i], items, room.left, state.weights)
+                    bound[i] = mean + gamma * entries.numbers[SEEN, first + i] + tolerance
+                    level[i] = 1
+                if bound[i] >= highest and i != best and (rival < 0 or bound[i] > bound[rival]):
+                    rival = i
+            if rival < 0:
+                return best
+        for i in range(max(rival, 0) if turn < 2 else 0, rival + 1 if turn < 2 else size):
+            if i == best or (best >= 0 and bound[i] < bound[best]):
+                continue
+            if level[i] < 2:
+                item = entries.item[first + i]
+                variance = variance_of(item, items, room.left, state.covariance, room.scaled)
+                opened.numbers[EXACT_MEAN, i] = mean_of(item, items, room.left, state.weights)
+                opened.numbers[EXACT_WIDTH, i] = np.sqrt(variance)
+                bound[i] = opened.numbers[EXACT_MEAN, i] + gamma * opened.numbers[EXACT_WIDTH, i]
+                level[i] = 2
+                entries.numbers[SEEN, first + i] = np.sqrt(variance + entries.numbers[ITEM_SLACK, first + i])
+                counts[SCORED] += 1
+            higher = best < 0 or bound[i] > bound[best]
+            equal = best >= 0 and bound[i] == bound[best]
+            if higher or (equal and entries.item[first + i] < entries.item[first + best]):
                 best = i
     return best
 
 
-@inner
+@compiled
 def rank(
     items: Items,
+    vectors: ItemVectors,
     state: State,
     gamma: float,
-    groups: Groups,
     lists: Shortlists,
     out: Any,
     features: Any,
     means: Any,
     widths: Any,
-) -> None:
-    """Fill ``out`` (rows, best first), ``features``, ``means`` and ``widths``, as ``greedy.rank`` does."""
-    k = len(out)
-    still = not (items.coverage_diminishes or items.relevance_diminishes)  # one shortlist serves every position
-    drift = _drift(state, lists) if lists.sizes[EPOCH] == state.counts[REFRESHES] else np.inf
-    fresh = not drift <= MAX_DRIFT
+) -> bool:
+    """Fill ``out`` (rows, best first), ``features``, ``means`` and ``widths``, as the greedy ranker does.
+
+    ``vectors`` are those of all items. Returns False where the greedy ranker must make the list; it may use
+    ``lists.bounds`` then.
+    """
+    counts, nodes, entries, opened, room = lists.counts, lists.nodes, lists.entries, lists.opened, lists.room
+    k, drift = len(out), np.inf
+    if counts[EPOCH] == state.counts[REFRESHES]:
+        drift = _drift(lists.epoch.gram, state.weights, lists.epoch.weights)
+    ended = not drift <= MAX_DRIFT
+    fresh = ended or (counts[PLAINLY] != 0 and counts[LISTS] >= SHORT)
     if fresh:
-        _start_epoch(items, state, groups, lists)
+        _start_epoch(state, lists.epoch, nodes, counts, ended and counts[LISTS] < SHORT)
         drift = 0.0
-    norm = 0.0
-    for j in range(len(state.weights)):
-        norm += state.weights[j] * state.weights[j]
-    norm = np.sqrt(norm)
-    lists.left[:] = 1.0
-    lists.sizes[BUILT] = -1
+    counts[LISTS] += 1
+    if counts[PLAINLY] != 0:
+        counts[PLAIN] += 1
+        return False
+    still = not (items.coverage_diminishes or items.relevance_diminishes)  # one shortlist serves every position
+    room.left[:] = 1.0
+    counts[BUILT] = -1
     key = np.uint64(0)
-    tolerance = TOLERANCE * norm * groups.norm
-    position = 0
-    node = -1
-    best = -1
+    tolerance = tolerance_of(vectors, state.weights, room.left)
+    position, node, best = 0, -1, -1
     dense_known = False
     while position < k:
         if node < 0 or not still:
             length = 0 if still else position
-            node, at = _find(lists, key, length)
+            node, at = _find(nodes, room.prefix, key, length)
             if node < 0:
-                wanted = k if still else 1
-                node = _build(items, groups, lists, gamma, wanted, key, length, out[max(length - 1, 0)], at)
+                node = _build(vectors, lists, gamma, k if still else 1, key, length, at)
             if node >= 0:
+                first, size = nodes.whole[node, FIRST], nodes.whole[node, SIZE]
                 if items.relevance_diminishes:
-                    growth = 1.0
-                    for j in range(len(lists.left)):
-                        growth = max(growth, abs(lists.left[j]))
-                    tolerance = TOLERANCE * norm * groups.norm * growth
-                long = lists.size[node] > LONG + len(lists.score) // 16
+                    tolerance = tolerance_of(vectors, state.weights, room.left)
+                long = size > LONG + len(opened.level) // 16
                 if long:
-                    _means(groups, lists, state.weights, items.relevance_diminishes or not dense_known)
+                    _means(vectors, state.weights, room.left, room.today, vectors.diminishes or not dense_known)
                     dense_known = True
-                _open(lists, node, gamma, drift, tolerance, long)
+                _open(entries, first, size, opened, room.today, gamma, drift, tolerance, long)
+                counts[VISITED] += size
         beaten = node < 0
         if not beaten:
-            hint = position if still else node
-            guess = lists.guess[hint]
-            if guess >= 0 and lists.bound[guess] == -np.inf:  # placed already
+            guess = nodes.guess[position] if still else nodes.whole[node, GUESS]
+            if guess >= 0 and opened.numbers[BEST_BOUND, guess] == -np.inf:  # placed already
                 guess = -1
-            best = _best(items, state, groups, lists, node, gamma, tolerance, guess)
-            lists.guess[hint] = best
-            outside = lists.out_now[node] + (lists.out_end[node] - lists.out_now[node]) * (drift / MAX_DRIFT)
-            beaten = not lists.bound[best] > outside + tolerance
+            best = _best(items, state, entries, opened, room, counts, first, size, gamma, tolerance, guess)
+            if still:
+                nodes.guess[position] = best
+            else:
+                nodes.whole[node, GUESS] = best
+            now, end = nodes.outside[node, NOW], nodes.outside[node, END]
+            beaten = not opened.numbers[BEST_BOUND, best] > now + (end - now) * (drift / MAX_DRIFT) + tolerance
         if beaten:  # an item left out might win, or there is no room: a new epoch, or else all items
             if fresh:
-                out[:] = -1
-                lists.counters[SCORED] += greedy.rank(items, state, gamma, lists.rows, out, features, means, widths)
-                lists.counters[PLAIN] += 1
-                return
-            _start_epoch(items, state, groups, lists)
-            drift = 0.0
-            fresh = True
-            node = -1
+                counts[PREPARED] = 0
+                counts[PLAIN] += 1
+                return False
+            _start_epoch(state, lists.epoch, nodes, counts, False)
+            counts[LISTS] = 1
+            drift, fresh, node = 0.0, True, -1
             if still:
                 position = 0
-                lists.left[:] = 1.0
+                room.left[:] = 1.0
             continue
-        item = groups.item[lists.slot[lists.first[node] + best]]
+        item = entries.item[first + best]
         out[position] = item
-        means[position] = lists.exact_mean[best]
-        widths[position] = lists.exact_width[best]
-        place(item, items, lists.left, features[position])
+        means[position], widths[position] = opened.numbers[EXACT_MEAN, best], opened.numbers[EXACT_WIDTH, best]
+        place(item, items, room.left, features[position])
         if still:
-            lists.bound[best] = -np.inf
+            opened.numbers[BEST_BOUND, best] = -np.inf
         else:
-            i = position
-            while i > 0 and lists.prefix[i - 1] > item:
-                lists.prefix[i] = lists.prefix[i - 1]
-                i -= 1
-            lists.prefix[i] = item
+            _insert(room.prefix, position, item)
             key ^= _hash(item)
         position += 1
+    return True

@@ -12,9 +12,10 @@ from rankfall.kernels import greedy
 from rankfall.kernels.cascade import UserArrays
 from rankfall.kernels.episode import click_and_learn, largest_shown, scene
 from rankfall.kernels.item_scores import Items, mean_of, place
+from rankfall.kernels.item_vectors import ItemVectors
 from rankfall.kernels.jit import compiled, inner, leaf
+from rankfall.kernels.linear_bounds import Bounds
 from rankfall.kernels.ridge import State
-from rankfall.kernels.topic_groups import Groups
 
 _BLOCK = 32
 _ROUNDING = 1e-12  # far above what sums over columns may lose, relative to the largest of them
@@ -51,7 +52,7 @@ def draw(state: State, gamma: float, normals: Any, upper: Any, out: Any) -> None
 
 
 class _Work(NamedTuple):
-    """Room to rank L items, kept by slot as in :class:`rankfall.kernels.topic_groups.Groups`, over n columns."""
+    """Room to rank L items over n columns."""
 
     score: Any  # (L) mean when it was last computed
     bound: Any  # (L) at least the mean, however much of the topics is used up later; -inf once the item is placed
@@ -65,27 +66,28 @@ def _room(n_items: int, columns: int) -> _Work:
 
 
 @inner
-def _score_all(items: Items, groups: Groups, weights: Any, rounding: float, work: _Work) -> None:
+def _score_all(items: Items, vectors: ItemVectors, weights: Any, rounding: float, work: _Work) -> None:
     """Mean and bound of every item, the mean summed in the order of ``mean_of``, so to the same bits.
 
     A topic liked adds less and less as it is used up. One disliked takes away less and less, in the end nothing:
     that is what a bound has on top of the mean.
     """
-    m, n_items = groups.dense.shape
+    n_items, m = items.dense.shape
     d = len(weights) - m
+    relevance = vectors.dense[d - vectors.first_dense :]
     for low in range(0, n_items, _BLOCK):
         n = min(_BLOCK, n_items - low)
         relevant = work.bound[low : low + n]
         relevant[:] = 0.0
         for p in range(m):
-            z = groups.dense[p, low : low + n]
+            z = relevance[p, low : low + n]
             weight = weights[d + p]
             remains = work.left[d + p]
             for i in range(n):
                 relevant[i] += remains * z[i] * weight
         top = -np.inf
         for i in range(n):
-            item = groups.item[low + i]
+            item = low + i
             covering = 0.0
             slack = 0.0
             for p in range(items.start[item], items.start[item + 1]):
@@ -106,38 +108,36 @@ def _before(score: float, item: int, best_score: float, best_item: int) -> bool:
 
 
 @inner
-def _best_first(groups: Groups, work: _Work, out: Any, scores: Any) -> None:
+def _best_first(work: _Work, out: Any, scores: Any) -> None:
     """The items with the highest scores in order, where nothing diminishes."""
     k = len(out)
     filled = 0
     for i in range(len(work.score)):
         score = work.score[i]
-        item = groups.item[i]
         if filled == k:
-            if not _before(score, item, scores[k - 1], out[k - 1]):
+            if not _before(score, i, scores[k - 1], out[k - 1]):
                 continue
             at = k - 1
         else:
             at = filled
             filled += 1
-        while at > 0 and _before(score, item, scores[at - 1], out[at - 1]):
+        while at > 0 and _before(score, i, scores[at - 1], out[at - 1]):
             scores[at] = scores[at - 1]
             out[at] = out[at - 1]
             at -= 1
         scores[at] = score
-        out[at] = item
+        out[at] = i
 
 
 @inner
-def _refresh(slot: int, items: Items, groups: Groups, weights: Any, rounding: float, work: _Work) -> None:
+def _refresh(item: int, items: Items, weights: Any, rounding: float, work: _Work) -> None:
     """Mean and bound of one item under what is left."""
-    item = groups.item[slot]
     slack = 0.0
     for p in range(items.start[item], items.start[item + 1]):
         value = work.left[items.topic[p]] * items.weight[p] * weights[items.topic[p]]
         slack += rounding - value if value < 0.0 else 0.0
-    work.score[slot] = mean_of(item, items, work.left, weights)
-    work.bound[slot] = work.score[slot] + slack
+    work.score[item] = mean_of(item, items, work.left, weights)
+    work.bound[item] = work.score[item] + slack
 
 
 @inner
@@ -151,8 +151,8 @@ def _highest(values: Any, low: int, high: int) -> int:
 
 
 @inner
-def _next(items: Items, groups: Groups, weights: Any, rounding: float, work: _Work) -> tuple[int, int]:
-    """The slot that comes next where topics diminish, and how many means it took to know.
+def _next(items: Items, weights: Any, rounding: float, work: _Work) -> tuple[int, int]:
+    """The item that comes next where topics diminish, and how many means it took to know.
 
     The one with the highest bound is computed first; then whoever has a bound that reaches the best mean so far.
     """
@@ -163,7 +163,7 @@ def _next(items: Items, groups: Groups, weights: Any, rounding: float, work: _Wo
         if work.bound[best] > -np.inf:
             break
         work.top[block] = -np.inf  # all of them are placed
-    _refresh(best, items, groups, weights, rounding, work)
+    _refresh(best, items, weights, rounding, work)
     scored = 1
     for block in range(len(work.top)):
         if work.top[block] < work.score[best]:
@@ -171,9 +171,9 @@ def _next(items: Items, groups: Groups, weights: Any, rounding: float, work: _Wo
         top = -np.inf
         for i in range(block * _BLOCK, min(block * _BLOCK + _BLOCK, n_items)):
             if work.bound[i] >= work.score[best] and i != best:
-                _refresh(i, items, groups, weights, rounding, work)
+                _refresh(i, items, weights, rounding, work)
                 scored += 1
-                if _before(work.score[i], groups.item[i], work.score[best], groups.item[best]):
+                if _before(work.score[i], i, work.score[best], best):
                     best = i
             top = max(top, work.bound[i])
         work.top[block] = top
@@ -181,36 +181,36 @@ def _next(items: Items, groups: Groups, weights: Any, rounding: float, work: _Wo
 
 
 @inner
-def _rank(items: Items, groups: Groups, weights: Any, work: _Work, out: Any, features: Any, scores: Any) -> int:
+def _rank(items: Items, vectors: ItemVectors, weights: Any, work: _Work, out: Any, features: Any, scores: Any) -> int:
     """The greedy list for these weights, out of all items."""
     n_items = len(work.score)
     size = 0.0
     for j in range(len(weights)):
         size += abs(weights[j])
-    rounding = _ROUNDING * size * groups.norm
+    rounding = _ROUNDING * size * vectors.norm
     work.left[:] = 1.0
-    _score_all(items, groups, weights, rounding, work)
+    _score_all(items, vectors, weights, rounding, work)
     if not (items.coverage_diminishes or items.relevance_diminishes):
-        _best_first(groups, work, out, scores)
+        _best_first(work, out, scores)
         for position in range(len(out)):
             place(out[position], items, work.left, features[position])
         return n_items
     scored = n_items
     for position in range(len(out)):
         if not items.relevance_diminishes:
-            best, more = _next(items, groups, weights, rounding, work)
+            best, more = _next(items, weights, rounding, work)
             scored += more
         else:  # what grows has no bound; every item is looked at again
             if position > 0:
-                _score_all(items, groups, weights, rounding, work)
+                _score_all(items, vectors, weights, rounding, work)
                 scored += n_items
                 for above in range(position):
-                    work.score[groups.slot[out[above]]] = -np.inf
+                    work.score[out[above]] = -np.inf
             best = 0
             for i in range(1, n_items):
-                if _before(work.score[i], groups.item[i], work.score[best], groups.item[best]):
+                if _before(work.score[i], i, work.score[best], best):
                     best = i
-        out[position] = groups.item[best]
+        out[position] = best
         scores[position] = work.score[best]
         work.bound[best] = -np.inf
         place(out[position], items, work.left, features[position])
@@ -218,22 +218,23 @@ def _rank(items: Items, groups: Groups, weights: Any, work: _Work, out: Any, fea
 
 
 @compiled
-def rank(items: Items, groups: Groups, weights: Any, out: Any, features: Any, scores: Any) -> int:
+def rank(items: Items, vectors: ItemVectors, weights: Any, out: Any, features: Any, scores: Any) -> int:
     """Fill ``out`` (rows, best first), ``features`` and ``scores`` with the greedy list for these weights.
 
     Returns how many scores it took. The list and its scores are, to the bit, those that
     :func:`rankfall.kernels.greedy.rank` gives over all items for these weights and no exploration.
     """
-    work = _room(len(groups.item), len(weights))
-    return _rank(items, groups, weights, work, out, features, scores)
+    work = _room(len(items.dense), len(weights))
+    return _rank(items, vectors, weights, work, out, features, scores)
 
 
 @compiled
 def episode(
     items: Items,
+    vectors: ItemVectors,
     state: State,
     gamma: float,
-    groups: Groups,
+    bounds: Bounds,
     pruning: bool,
     whole: bool,
     largest: float,
@@ -249,8 +250,7 @@ def episode(
     """
     steps, k = coins.shape
     n = len(state.weights)
-    everything = np.arange(len(items.dense))
-    work = _room(len(groups.item), n)
+    work = _room(len(items.dense), n)
     at = scene(k, n, len(user.theta))
     drawn, upper = np.empty(n), np.empty((n, n))
     believed = State(state.gram, state.covariance, state.moment, drawn, state.counts)
@@ -259,10 +259,12 @@ def episode(
     for step in range(steps):
         draw(state, gamma, normals[step], upper, drawn)
         if pruning:
-            scored += _rank(items, groups, drawn, work, at.shown, at.features, at.scores)
+            scored += _rank(items, vectors, drawn, work, at.shown, at.features, at.scores)
         else:
             at.shown[:] = -1
-            scored += greedy.rank(items, believed, 0.0, everything, at.shown, at.features, at.scores, at.widths)
+            scored += greedy.rank(
+                items, vectors, at.shown[:0], believed, 0.0, bounds, at.shown, at.features, at.scores, at.widths
+            )
         extreme = largest_shown(items, at.features, extreme)
         if not extreme <= largest:
             break

@@ -12,8 +12,9 @@ from rankfall import CascadeHybrid, CascadeUser, Catalog, ProblemError, RankErro
 from rankfall.experiments.simulation import simulate
 from rankfall.kernels import greedy, thompson
 from rankfall.kernels.item_scores import items_of
+from rankfall.kernels.item_vectors import vectors_of
+from rankfall.kernels.linear_bounds import new_bounds
 from rankfall.kernels.ridge import new_state
-from rankfall.kernels.topic_groups import groups_of
 from rankfall.policies import LinearPolicy
 from rankfall.users import Drifting
 
@@ -145,9 +146,10 @@ def test_the_fast_list_is_the_greedy_list(diminishing: bool, grows: bool) -> Non
         state.weights[:] = np.round(rng.normal(size=d + m), 1)
         k = n if trial % 2 else min(n, 5)
         out, scores, features = np.empty(k, dtype=np.int64), np.empty(k), np.empty((k, d + m))
-        thompson.rank(items, groups_of(items), state.weights, out, features, scores)
+        vectors = vectors_of(items, np.arange(n))
+        thompson.rank(items, vectors, state.weights, out, features, scores)
         plain, means, widths, shown = np.full(k, -1), np.empty(k), np.empty(k), np.empty((k, d + m))
-        greedy.rank(items, state, 0.0, np.arange(n), plain, shown, means, widths)
+        greedy.rank(items, vectors, plain[:0], state, 0.0, new_bounds(vectors), plain, shown, means, widths)
         assert out.tolist() == plain.tolist()
         assert scores.tolist() == means.tolist()
         assert features.tobytes() == shown.tobytes()

@@ -151,7 +151,7 @@ def _site(name: str, folder: Path, place: str, where: dict[str, Any], workers: t
             clock = ShiftedClock(folder / f"{name}-{n}.clock")
             options = {"workers": count, "in_memory": 100, **where}
             log = folder / f"{name}-{n}.log"
-            served = Served(log=log, catalog=catalog, environment=clock.environment, **options)
+            served = Served(log=log, catalog=catalog, environment=clock.environment, rank_wait=None, **options)
             servers.append(stack.enter_context(served))
             clocks.append(clock)
         site = Site(name, folder, place, servers, clocks)

@@ -14,9 +14,10 @@ from rankfall.catalog import Catalog
 from rankfall.errors import CatalogError, FeedbackError, ProblemError, RankError
 from rankfall.kernels import greedy, shortlists, thompson
 from rankfall.kernels.item_scores import Items
+from rankfall.kernels.item_vectors import ItemVectors, vectors_of
+from rankfall.kernels.linear_bounds import Bounds, new_bounds
 from rankfall.kernels.ridge import State
 from rankfall.kernels.shortlists import SCORED, Shortlists, new_shortlists
-from rankfall.kernels.topic_groups import Groups, groups_of
 from rankfall.policies.clicks import Click, all_clicks
 from rankfall.policies.explanation import Explanation, Weight
 from rankfall.policies.forgetting import Forgetting
@@ -87,7 +88,7 @@ class LinearPolicy(Policy):
         """Lay out the columns."""
         self._lineages = frozenset({self.catalog.lineage})
         self._items = laid_out(self.catalog, self.coverage, self.relevance)
-        self._groups: Groups | None = None
+        self._vectors: ItemVectors | None = None
         self._n_topics = 0 if self.coverage == "absent" else self.catalog.n_topics
         self._n_columns = self._n_topics + self._items.dense.shape[1]
         if not self._n_columns:
@@ -185,11 +186,14 @@ class LinearPolicy(Policy):
                 self._choose_by_draw(own, allowed, every, items, features, means, widths, scores)
             else:
                 # Shortlists rely on widths that only shrink; forgetting widens them.
+                done = False
                 if every and self.forgetting is None:
-                    shortlists.rank(*self.compiled(k), items, features, means, widths)
-                else:
-                    self._scored += greedy.rank(
-                        self._items, self._model.state, self._bonus, allowed, items, features, means, widths
+                    done = shortlists.rank(*self.compiled(k), items, features, means, widths)
+                    if not done:
+                        items[:] = -1
+                if not done:
+                    self._scored += self._rank_plainly(
+                        self._model.state, self._bonus, allowed, items, features, means, widths
                     )
                 scores = means + self._bonus * widths
         check_size(float(np.abs(features).max()), RankError)
@@ -229,39 +233,65 @@ class LinearPolicy(Policy):
         """The list for drawn weights: ``scores`` are its means under them, ``means`` those under the estimate."""
         drawn, state = self._drawn(rng), self._model.state
         if every:
-            layout, _, _, groups = self.drawing()
-            self._scored += thompson.rank(layout, groups, drawn, items, features, scores)
+            self._scored += thompson.rank(self._items, self._all_vectors(), drawn, items, features, scores)
         else:
             believed = state._replace(weights=drawn)
-            self._scored += greedy.rank(self._items, believed, 0.0, allowed, items, features, scores, widths)
+            self._scored += self._rank_plainly(believed, 0.0, allowed, items, features, scores, widths)
         means[:] = features @ state.weights
         widths[:] = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", features, state.covariance, features), 0.0))
 
+    def _rank_plainly(
+        self,
+        state: State,
+        bonus: float,
+        allowed: IntArray,
+        items: IntArray,
+        features: FloatArray,
+        means: FloatArray,
+        widths: FloatArray,
+    ) -> int:
+        """The greedy list out of the rows allowed, without shortlists; how many scores it took."""
+        if not len(allowed):
+            return greedy.describe(self._items, state, items, features, means, widths)
+        blocked = allowed[:0]
+        if 2 * len(allowed) < self.n_items:
+            vectors = vectors_of(self._items, allowed)
+        else:
+            vectors = self._all_vectors()
+            if len(allowed) < self.n_items:
+                blocked = np.setdiff1d(vectors.rows, allowed, assume_unique=True)
+        kept = self._shortlists if vectors is self._vectors else None
+        bounds = new_bounds(vectors) if kept is None else kept.bounds
+        return greedy.rank(self._items, vectors, blocked, state, bonus, bounds, items, features, means, widths)
+
+    def _all_vectors(self) -> ItemVectors:
+        if self._vectors is None:
+            self._vectors = vectors_of(self._items, np.arange(self.n_items))
+        return self._vectors
+
     # What the compiled episodes of a simulation take.
 
-    def drawing(self) -> tuple[Items, State, float, Groups]:
-        """What the kernels of Thompson sampling take: views of this policy, not copies."""
-        if self._groups is None:
-            self._groups = groups_of(self._items)
-        return self._items, self._model.state, self.gamma, self._groups
+    def drawing(self) -> tuple[Items, ItemVectors, State, float, Bounds]:
+        """What the kernels of Thompson sampling take: views of this policy, not copies, and work space."""
+        vectors = self._all_vectors()
+        return self._items, vectors, self._model.state, self.gamma, new_bounds(vectors)
 
     def count(self, scored: int) -> None:
         """Add items scored on behalf of this policy; see :attr:`scored`."""
         self._scored += scored
 
-    def compiled(self, k: int) -> tuple[Items, State, float, Groups, Shortlists]:
+    def compiled(self, k: int) -> tuple[Items, ItemVectors, State, float, Shortlists]:
         """What the kernels take to rank ``k`` items: views of this policy, not copies."""
-        if self._groups is None:
-            self._groups = groups_of(self._items)
-        if self._shortlists is None or self._shortlists.members.shape[1] < k:
+        vectors = self._all_vectors()
+        if self._shortlists is None or shortlists.room_for(self._shortlists) < k:
             self._scored = self.scored
-            self._shortlists = new_shortlists(self._items, self._n_columns, k)
-        return self._items, self._model.state, self._bonus, self._groups, self._shortlists
+            self._shortlists = new_shortlists(self._items, vectors, self._n_columns, k)
+        return self._items, vectors, self._model.state, self._bonus, self._shortlists
 
     @property
     def scored(self) -> int:
         """Items whose score was computed exactly since the policy was made, for whoever measures speed."""
-        return self._scored + (0 if self._shortlists is None else int(self._shortlists.counters[SCORED]))
+        return self._scored + (0 if self._shortlists is None else int(self._shortlists.counts[SCORED]))
 
     # Learning.
 

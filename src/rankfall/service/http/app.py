@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from rankfall.errors import StoreError
-from rankfall.service.engine import Engine
+from rankfall.service.engine import RANK_PATIENCE, Engine
 from rankfall.service.health import MOST_LAG
 from rankfall.service.http.api_keys import Keys
 from rankfall.service.http.app_state import AppState
@@ -59,6 +59,7 @@ class Config:
     limits: dict[str, float] = field(default_factory=dict)
     names: tuple[str, ...] = ()
     most_lag: float = MOST_LAG
+    rank_patience: float = RANK_PATIENCE
 
     def publish(self) -> None:
         """Have processes started from here on find it."""
@@ -119,6 +120,7 @@ def _start(config: Config, metrics: Metrics) -> Engine:
     engine = Engine(
         open_store(config.store),
         room=config.room,
+        rank_patience=config.rank_patience,
         on_fallback=metrics.count_fallback,
         on_store_error=metrics.count_store_error,
         on_rebuild=metrics.count_rebuild,
