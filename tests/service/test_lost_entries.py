@@ -142,7 +142,8 @@ def test_checkpoints_of_a_lost_history_are_passed_by_and_deleted(place: str) -> 
         other.stop()
 
 
-def test_lists_whose_expiry_was_lost_expire_again(place: str) -> None:
+@pytest.mark.parametrize("saves", [False, True], ids=["", "after the state was saved"])
+def test_lists_whose_expiry_was_lost_expire_again(place: str, saves: bool) -> None:
     clock = FakeClock()
     engine = open_engine(place, clock)
     try:
@@ -157,6 +158,8 @@ def test_lists_whose_expiry_was_lost_expire_again(place: str) -> None:
         execute(place, "DELETE FROM notes WHERE name = 'swept'")
         engine.fold()
         assert engine.state.rebuilds == 1
+        if saves:
+            engine.checkpoint()
         assert engine.expire() == 1
         assert engine.store.feedback_on(event.id) is not None
     finally:
