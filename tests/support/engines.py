@@ -88,7 +88,7 @@ class Quiet(Engine):
         future: Future[T] = Future()
         self.calls.put((what, future))
         self.writer.wake()
-        return future.result(60)
+        return future.result(PATIENCE)
 
     def model(self, name: str = "default") -> Model:
         return self.state.model(name)
