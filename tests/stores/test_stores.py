@@ -53,7 +53,7 @@ EVENT = Event(
 
 
 @pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests hold transactions open until others have come to wait, however long that takes."""
     monkeypatch.setattr("rankfall.stores.postgres.TIMEOUTS", {})
 
