@@ -3,8 +3,8 @@
     python benchmarks/gamma_defaults.py
     python benchmarks/gamma_defaults.py --movielens-1m path/to/ml-1m
 
-Each number is the regret of a gamma divided by that of the best gamma for the same data set, tradeoff and number of steps,
-the mean over tradeoffs: 1.00 is the best choice with hindsight. The last rows are over all data sets.
+Each number is the regret of a gamma divided by that of the best gamma for the same data set, tradeoff and number of
+lists, the mean over tradeoffs: 1.00 is the best choice with hindsight. The last rows are over all data sets.
 """
 
 import tempfile

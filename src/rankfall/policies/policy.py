@@ -176,8 +176,8 @@ class Policy(ABC):
         ``fixed`` holds rows at 0-based positions, whether they are candidates or not, and shows them nowhere else;
         the rest is chosen around them. With every position fixed, this is what the policy makes of a given list.
 
-        Policies that draw take their random numbers from ``rng``; without it, from a generator of their own, which starts
-        with fresh entropy. For a list that can be made again, give ``rng``.
+        Policies that draw take their random numbers from ``rng``; without it, from a generator of their own, which
+        starts with fresh entropy. For a list that can be made again, give ``rng``.
 
         >>> from rankfall import Catalog, CascadeLinUCB
         >>> policy = CascadeLinUCB(Catalog(relevance=[[1.0], [3.0], [2.0]]))
