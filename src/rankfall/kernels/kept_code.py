@@ -1,9 +1,9 @@
 """Where compiled kernels are kept between processes.
 
 The first of these places that can be written to: the folder that NUMBA_CACHE_DIR names; beside the kernels, in
-``__pycache__``; the user's cache folder; a folder of the user's own among temporary files. Code that is found in one of
-the first two is used also where it cannot be written to, as in an image that another user has built. If there is no
-place at all, every process compiles for itself.
+``__pycache__``; the user's cache folder; a folder of the user's own among temporary files. Code in the named folder, or
+else beside the kernels, is used also where it cannot be written to, as in an image that another user has built. If
+there is no place at all, every process compiles for itself.
 
 Code is kept under the digest of all kernel sources: they call each other across files. It does not matter how old files
 are, so copying and installing them again changes nothing.
@@ -32,7 +32,7 @@ _log = logging.getLogger("rankfall")
 def digest() -> str:
     """Of the text of all kernels."""
     text = hashlib.sha256()
-    for source in sorted(_SOURCES.glob("*.py")):
+    for source in sorted(Path(__file__).parent.glob("*.py")):
         text.update(source.name.encode() + b"\0" + source.read_bytes())
     return text.hexdigest()[:16]
 
@@ -53,17 +53,18 @@ def _writable(folder: Path) -> bool:
         return False
 
 
-def _given() -> Iterator[Path]:
-    """Places that may have been filled by whoever built or installed this."""
-    named = getattr(config, "CACHE_DIR", "")
-    if named:
-        yield Path(named) / "rankfall"
-    yield _SOURCES / "__pycache__"
+def _named() -> Path | None:
+    """The place that the user has named."""
+    folder = getattr(config, "CACHE_DIR", "")
+    return Path(folder) / "rankfall" if folder else None
 
 
 def _places() -> Iterator[Path]:
-    yield from _given()
-    own = platformdirs.user_cache_path("rankfall")
+    """Places that last, in order."""
+    named, own = _named(), platformdirs.user_cache_path("rankfall")
+    if named is not None:
+        yield named
+    yield _SOURCES / "__pycache__"
     if own.is_absolute():  # or else there is no home
         yield own
 
@@ -90,8 +91,9 @@ def written_to() -> Path | None:
 @cache
 def read_from() -> tuple[Path, ...]:
     """The folders in which compiled code is looked for, in this order."""
-    own, given = written_to(), [place / f"kernels-{digest()}" for place in _given()]
-    return tuple(dict.fromkeys(place for place in (own, *given) if place is not None))
+    given = (_named() or _SOURCES / "__pycache__") / f"kernels-{digest()}"
+    own = written_to()
+    return (given,) if own in (None, given) else (own, given)
 
 
 def only_one_compiles() -> Any:
