@@ -1,5 +1,7 @@
 """Likelihood of hybrid attraction: against the equations in plain NumPy, and derivatives against finite differences."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -37,7 +39,7 @@ def specified(weights, coverage, relevance, start, item, click):
     d, m = coverage.shape[1], relevance.shape[1]
     theta, beta, examination = weights[:d], weights[d : d + m], np.exp(weights[d + m :])
     total = 0.0
-    for first, last in zip(start[:-1], start[1:], strict=True):
+    for first, last in itertools.pairwise(start):
         for row in range(first, last):
             gain = coverage[item[row]] * np.prod(1.0 - coverage[item[first:row]], axis=0)
             u = gain @ theta + relevance[item[row]] @ beta

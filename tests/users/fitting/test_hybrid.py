@@ -1,5 +1,6 @@
 """Users with features and topics fitted to logs: recovered, most likely, by group, and kept in files."""
 
+import itertools
 import json
 
 import numpy as np
@@ -72,7 +73,7 @@ def test_no_other_weights_are_more_likely(examined):
     places = problem.first.places
     free = np.flatnonzero(np.arange(K) != int(np.argmax(places))) if examined else np.arange(0)
 
-    rows = list(zip(log.start[:-1], log.start[1:], strict=True))
+    rows = list(itertools.pairwise(log.start))
     above = [np.prod(1 - COVERAGE[log.item[first:row]], axis=0) for first, last in rows for row in range(first, last)]
     phi = np.column_stack([np.array(above) * COVERAGE[log.item], RELEVANCE[log.item], np.ones(len(log.item))])
 

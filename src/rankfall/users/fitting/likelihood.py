@@ -143,7 +143,8 @@ def fit_position_based(
         now = click_models.position_step(
             position, item, shown, clicked, parameters[:n], parameters[n:], attracted, examined
         )
-        alpha = (attracted + prior * mean) / (shown_item + prior)
+        views = shown_item + prior  # 0 for an item of another part of the log
+        alpha = np.divide(attracted + prior * mean, views, out=np.full(n, mean), where=views > 0)
         return np.concatenate([alpha, examined / shown_position]), now
 
     rate = np.bincount(position, weights=clicked, minlength=k) / shown_position
