@@ -2,6 +2,7 @@
 
 import json
 import signal
+import sys
 import tomllib
 from pathlib import Path
 
@@ -39,7 +40,7 @@ def test_beside_a_server(tmp_path: Path) -> None:
         assert "300 lists had been imported before" in call("import", path, "--data", data).output
         learned = server.settled(300)
         assert learned["learned"] == 300
-        assert learned["arms"]["baseline"]["with_feedback"] == 300
+        assert learned["arms"]["imported"]["with_feedback"] == 300
         call("export", "--data", data, "--out", tmp_path / "out")
         call("snapshot", "save", "default", "--data", data, "--out", tmp_path / "now.rankfall")
         policy = rankfall.load(tmp_path / "now.rankfall")
@@ -50,6 +51,25 @@ def test_beside_a_server(tmp_path: Path) -> None:
         assert server.settled(0)["learned"] == 0
         call("snapshot", "save", "default", before, "--data", data, "--out", tmp_path / "then.rankfall")
         assert rankfall.load(tmp_path / "then.rankfall").n_updates == 0
+
+
+def test_an_import_begins_a_store(tmp_path: Path) -> None:
+    catalog, data = make_catalog(tmp_path / "catalog.parquet", items=30), tmp_path / "data"
+    path = tmp_path / "clicks.csv"
+    path.write_text("list,position,item,click\n" + "\n".join(f"l{n},1,{n},{n % 2}" for n in range(30)))
+    said = call("import", path, "--data", data, code=1).output
+    assert "holds no store (rankfall.sqlite is not there); give --catalog FILE to make one" in said
+    said = call("import", path, "--data", data, "--catalog", catalog, "--policy", "CascadeLSB", "--gamma", 0.4).output
+    assert said.splitlines() == [
+        "Model 'default': CascadeLSB, 30 items, mode online.",
+        "30 lists imported into 'default', 15 of them clicked.",
+    ]
+    said = call("import", path, "--data", data, "--catalog", catalog).output
+    assert "The catalog is the one in the store (30 items); --catalog was not read." in said
+    with Served(log=tmp_path / "log", data=data, catalog=catalog) as server:
+        found = server.settled(30)
+    assert (found["settings"]["policy"], found["settings"]["gamma"], found["learned"]) == ("CascadeLSB", 0.4, 30)
+    assert found["arms"] == {"imported": {"with_feedback": 30, "clicked": 15, "rate": 0.5}}
 
 
 @pytest.mark.stress
@@ -92,6 +112,30 @@ def test_replay_prints_a_table_and_writes_json(tmp_path: Path) -> None:
         "replay", tmp_path / "out", "--policy", "CascadeLSB", "--scope", "user", "--forgetting", "window=9"
     ).output
     assert "4 states, one for each user" in " ".join(many.split())
+
+
+def test_replay_a_policy_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with running(str(tmp_path / "data")) as engine:
+        drive(engine, 20)
+    call("export", "--data", tmp_path / "data", "--out", tmp_path / "out")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "replayed_module.py").write_text(
+        "from rankfall import CascadeLSB, TopRank\n"
+        "class Mine(CascadeLSB):\n    'Of my own.'\n"
+        "class Other(TopRank):\n    'Of my own.'\n"
+    )
+    for name in ("replayed_module:Mine", "CascadeLSB"):
+        call("replay", "out", "--policy", name, "--out", name)
+    mine, known = (json.loads(Path(name).read_text()) for name in ("replayed_module:Mine", "CascadeLSB"))
+    assert mine["counts"]["learned"]
+    assert {**mine, "policy": ""} == {**known, "policy": ""}
+    for name, why in (
+        ("replayed_module:Other", "replayed_module:Other cannot be served: it compares items of blocks"),
+        ("collections:Counter", "collections:Counter cannot be served: it is no subclass of rankfall.Policy"),
+        ("Nobody", "no policy 'Nobody'; choose from BatchRank"),
+    ):
+        assert why in " ".join(call("replay", "out", "--policy", name, code=2).output.split())
 
 
 def test_replay_says_why_there_is_no_estimate(tmp_path: Path) -> None:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from rankfall.cli.column_names import click_log_columns
-from rankfall.cli.option_types import ForgettingType
+from rankfall.cli.option_types import ForgettingType, ServedPolicyName
 from rankfall.cli.progress import progress_bar
-from rankfall.policies import SERVED
 from rankfall.policies.linear.settings import Feedback
 
 if TYPE_CHECKING:
@@ -25,7 +24,10 @@ if TYPE_CHECKING:
 @click.command(name="replay")
 @click.argument("path", metavar="LOG", type=click.Path(path_type=Path))
 @click.option(
-    "--policy", required=True, type=click.Choice(list(SERVED)), metavar="NAME", help="The policy that learns."
+    "--policy",
+    required=True,
+    type=ServedPolicyName(),
+    help="The policy that learns: one that rankfall policies marks with *, or your own as module:Name.",
 )
 @click.option("--gamma", type=click.FloatRange(0), default=1.0, show_default=True, help="How much the policy explores.")
 @click.option(
@@ -73,8 +75,8 @@ def command(
     """Let another policy learn from a log.
 
     LOG is a folder that rankfall export wrote, or, with --catalog, any click log (see rankfall import). Prints what the
-    policy learned, how often it would have shown the same list, and, if some lists were drawn at random, an estimate of
-    the click rate it would have had.
+    policy learned, how often it would have shown the same list, and, if lists were chosen at random with a chance that
+    is known, an estimate of the click rate it would have had.
     """
     from rich.console import Console
 
@@ -131,14 +133,14 @@ def _say(console: Console, result: Replay) -> None:
     for name, weight in result.weights.items():
         table.add_row(f"weight of {name}", f"{weight:+.4f}")
     table.add_section()
-    table.add_row("drawn at random, of those with feedback", f"{counts.random:,} ({result.support:.1%})")
+    table.add_row("with a known chance below 1, of those with feedback", f"{counts.random:,} ({result.support:.1%})")
     found = result.estimate
     if found is not None:
         table.add_row(
             "of these, lists that it would have shown",
             f"{found.matched:,} (effective sample size {found.effective:,.0f})",
         )
-        table.add_row("click rate of those drawn at random", f"{found.logged:.4f}")
+        table.add_row("click rate of those with a known chance", f"{found.logged:.4f}")
         table.add_row(
             "estimated click rate of this policy, IPS", _interval(found.ips.value, found.ips.low, found.ips.high)
         )
