@@ -180,6 +180,9 @@ from .users import (
     Environment as Environment,
 )
 from .users import (
+    ExaminedCascade as ExaminedCascade,
+)
+from .users import (
     Hybrid as Hybrid,
 )
 from .users import (
@@ -211,6 +214,12 @@ from .users.fitting import (
 )
 from .users.fitting import (
     fit_dependent_click as fit_dependent_click,
+)
+from .users.fitting import (
+    fit_examined_cascade as fit_examined_cascade,
+)
+from .users.fitting import (
+    fit_hybrid as fit_hybrid,
 )
 from .users.fitting import (
     fit_position_based as fit_position_based,

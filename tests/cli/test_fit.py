@@ -5,10 +5,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from hybrid_logs import CATALOG, EXAMINED, with_people
+from hybrid_logs import log_of as hybrid_log_of
 from simulated_logs import USERS, check_same, log_of
 
 from rankfall.cli import app
-from rankfall.users.fitting import FITS, Fitted, read_log
+from rankfall.users.fitting import FITS, Fitted, FittedHybrid, read_fitted, read_log
 
 
 @pytest.mark.parametrize("name", USERS)
@@ -37,3 +39,59 @@ def test_the_command_without_held_out_lists(tmp_path: Path):
     result = CliRunner().invoke(app, ["fit", str(tmp_path / "clicks.parquet"), "--model", "cascade", "--held-out", "0"])
     assert result.exit_code == 0, result.output
     assert "perplexity" not in result.output
+
+
+def written(folder: Path, log: pl.DataFrame, catalog: object = CATALOG) -> list[str]:
+    log.write_csv(folder / "clicks.csv")
+    catalog.write_parquet(folder / "items.parquet")  # type: ignore[attr-defined]
+    return ["fit", str(folder / "clicks.csv"), "--catalog", str(folder / "items.parquet")]
+
+
+def test_all_models_are_compared_and_the_best_is_written(tmp_path: Path):
+    arguments = [*written(tmp_path, hybrid_log_of(EXAMINED, 4000)), "--ridge", "10", "--prior", "3"]
+    report, out = tmp_path / "page", tmp_path / "best.parquet"
+    result = CliRunner().invoke(app, [*arguments, "--report", str(report), "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.output.split())
+    assert "Fitted on 3,200 lists, judged by the first click of 800 others" in said
+    assert "For diversity: people of this log care about" in said
+    assert (report / "evidence.html").is_file()
+    best = read_fitted(out)
+    assert isinstance(best, FittedHybrid)
+    assert (best.attraction, best.model) == ("hybrid", "examined_cascade")
+    wide = CliRunner(env={"COLUMNS": "200"})
+    without = wide.invoke(app, ["fit", str(tmp_path / "clicks.csv"), "--reference", "item, cascade"])
+    assert without.exit_code == 0, without.output
+    assert "more than item, cascade" in without.output
+
+
+def test_a_user_with_features_is_fitted_by_name(tmp_path: Path):
+    log = with_people({"a": hybrid_log_of(EXAMINED, 300), "b": hybrid_log_of(EXAMINED, 300, 1)})
+    arguments = written(tmp_path, log)
+    out = tmp_path / "user.parquet"
+    how = ["--model", "cascade", "--attraction", "hybrid", "--by", "user", "--ridge", "5", "--out", str(out)]
+    result = CliRunner().invoke(app, [*arguments, *how])
+    assert result.exit_code == 0, result.output
+    assert "hybrid, cascade, fitted on 480 lists" in result.output
+    assert "weight of topic 3" in result.output
+    fitted = read_fitted(out)
+    assert isinstance(fitted, FittedHybrid)
+    assert fitted.people == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--attraction", "hybrid"], "--attraction says what to fit with --model"),
+        (["--model", "dependent_click", "--attraction", "hybrid", "--catalog", "x"], "is fitted by item only"),
+        (["--model", "cascade", "--attraction", "hybrid"], "--attraction hybrid needs --catalog"),
+        (["--model", "cascade", "--catalog", "x"], "--catalog is not used for attraction by item"),
+        (["--by", "user"], "--by needs --catalog"),
+        (["--held-out", "0"], "a comparison needs lists to judge by"),
+        (["--model", "cascade", "--report", "x"], "--report is for a comparison"),
+    ],
+)
+def test_options_that_make_no_sense_together_are_refused(options: list[str], said: str):
+    result = CliRunner().invoke(app, ["fit", "clicks.csv", *options])
+    assert result.exit_code == 2
+    assert said in " ".join(result.output.split())

@@ -30,3 +30,14 @@ def test_a_split_leaves_lists_whole() -> None:
     assert test.split(0.5)[0].positions == 4
     with pytest.raises(ProblemError, match="of 1000 lists that leaves one part without any"):
         log.split(0.0)
+
+
+def test_lists_end_at_their_first_click() -> None:
+    rows = {
+        "list": [1, 1, 1, 2, 2, 3, 3],
+        "position": [1, 2, 3, 1, 2, 1, 2],
+        "item": ["a", "b", "c", "b", "a", "c", "a"],
+        "click": [0, 1, 1, 0, 0, 1, 0],
+    }
+    cut = read_click_log(pl.DataFrame(rows)).to_first_click()
+    assert [(one.items, one.clicked) for one in cut] == [(["a", "b"], [1]), (["b", "a"], []), (["c"], [0])]

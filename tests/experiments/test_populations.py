@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from hybrid_logs import CATALOG, DIVERSE, FLAT, log_of, with_people
 
 from rankfall import Catalog, FileError, ProblemError, User, prepare
 from rankfall.data import find, generate
@@ -13,7 +14,7 @@ from rankfall.experiments.frozen_table import FrozenTable
 from rankfall.experiments.populations import World, files_of, world_of
 from rankfall.experiments.user_words import check_words
 from rankfall.users import Drifting, Intents, generate_intents
-from rankfall.users.fitting import Fitted
+from rankfall.users.fitting import Fitted, fit_hybrid
 
 BLOCKS: dict[str, Any] = {"attraction": {"best": 2, "good": 0.6, "rest": 4, "bad": 0.1}, "clicks": "cascade"}
 INTENTS: dict[str, Any] = {
@@ -30,6 +31,20 @@ def world(words: dict[str, Any], k: int = 2, user: int = 0, users: int = 1, repe
 def fit(path: Path, items: list[Any], alpha: list[float], positions: int = 3) -> None:
     ones = np.ones(positions)
     Fitted("cascade", pl.Series("item", items), np.array(alpha), ones, ones, ones, -1.0, 10).write_parquet(path)
+
+
+def test_people_fitted_with_features_take_turns(tmp_path: Path) -> None:
+    log = with_people({"a": log_of(DIVERSE, 200), "b": log_of(FLAT, 200, 1)})
+    fitted = fit_hybrid(log, CATALOG, by="user", ridge=1.0, shrinkage=1.0)
+    fitted.write_parquet(tmp_path / "people.parquet")
+    words = {"fitted": str(tmp_path / "people.parquet")}
+    worlds = [world(words, 3, user=user, users=3) for user in range(3)]
+    for (catalog, user), person in zip(worlds, "aba", strict=True):
+        assert catalog == CATALOG
+        assert user.reward([5, 1, 2]) == fitted.user(3, group=person).reward([5, 1, 2])
+    Catalog(CATALOG.coverage / 2, CATALOG.relevance).write_parquet(tmp_path / "half.parquet")
+    catalog, _ = world({**words, "catalog": str(tmp_path / "half.parquet")}, 3)
+    np.testing.assert_array_equal(catalog.coverage, CATALOG.coverage / 2)
 
 
 def test_a_block_of_good_items_and_one_of_bad_ones() -> None:

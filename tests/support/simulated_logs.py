@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from rankfall import Cascade, DependentClick, PerItem, PositionBased, User
+from rankfall import Cascade, DependentClick, ExaminedCascade, PerItem, PositionBased, User
 from rankfall.users.fitting import draw_log
 
 ALPHA = np.array([0.5, 0.05, 0.3, 0.15, 0.4, 0.1, 0.25, 0.2])
 USERS = {
     "cascade": User(PerItem(ALPHA), Cascade()),
+    "examined_cascade": User(PerItem(ALPHA), ExaminedCascade([1.0, 0.7, 0.5, 0.3])),
     "dependent_click": User(PerItem(ALPHA), DependentClick([0.7, 0.5, 0.4, 0.3])),
     "position_based": User(PerItem(ALPHA), PositionBased([1.0, 0.7, 0.4, 0.2])),
 }

@@ -2,12 +2,23 @@
 
 import numpy as np
 
-from rankfall import Cascade, Coverage, DependentClick, DocumentBased, Hybrid, Linear, PerItem, PositionBased
+from rankfall import (
+    Cascade,
+    Coverage,
+    DependentClick,
+    DocumentBased,
+    ExaminedCascade,
+    Hybrid,
+    Linear,
+    PerItem,
+    PositionBased,
+)
 
 PAIRS = [
     (model, reward)
     for model, rewards in {
         "cascade": ("any", "clicks", "satisfied"),
+        "examined": ("any", "clicks", "satisfied"),
         "dependent": ("any", "clicks", "satisfied"),
         "position": ("any", "clicks"),
         "document": ("any", "clicks"),
@@ -36,6 +47,8 @@ def clicks(kind, rng, k=5):
     match kind:
         case "cascade":
             return Cascade()
+        case "examined":
+            return ExaminedCascade(rng.random(k))
         case "dependent":
             return DependentClick(rng.random(k))
         case "position":

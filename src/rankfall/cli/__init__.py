@@ -24,7 +24,8 @@ COMMANDS = {
     "import": "Teach a model from a click log.",
     "export": "Write the log of a service to Parquet files.",
     "replay": "Let another policy learn from a log.",
-    "fit": "Fit a click model to a click log.",
+    "fit": "Fit click models to a click log.",
+    "tune": "Choose gamma for a policy on users fitted to a click log.",
     "compile": "Compile before it is needed.",
 }
 _MODULES = {"import": "importing"}  # where a command cannot give its module its name

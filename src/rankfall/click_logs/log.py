@@ -97,6 +97,13 @@ class ClickLog:
         rows = np.arange(start[-1]) + np.repeat(self.start[which] - start[:-1], lengths)
         return ClickLog(start, self.item[rows], self.click[rows], self.items, self.context[which])
 
+    def to_first_click(self) -> ClickLog:
+        """Each list down to its first click: what is below may not have been looked at any more."""
+        before = np.cumsum(self.click, dtype=np.int64) - self.click
+        keep = before == np.repeat(before[self.start[:-1]], np.diff(self.start))
+        kept = np.concatenate([[0], np.cumsum(keep)])
+        return ClickLog(kept[self.start], self.item[keep], self.click[keep], self.items, self.context)
+
     def by_time(self) -> ClickLog:
         """The lists in the order of their times; those of one time, or without any, as they stood."""
         order = self.context.select(pl.arg_sort_by("time", nulls_last=True, maintain_order=True)).to_series()

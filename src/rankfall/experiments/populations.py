@@ -23,6 +23,7 @@ from rankfall.users import (
     DocumentBased,
     Drifting,
     Environment,
+    ExaminedCascade,
     Hybrid,
     Linear,
     PerItem,
@@ -30,7 +31,7 @@ from rankfall.users import (
     User,
     generate_intents,
 )
-from rankfall.users.fitting import Fitted
+from rankfall.users.fitting import FittedHybrid, FittedUser, read_fitted
 
 Data: TypeAlias = Mapping[str, Any]
 """What was read from files, by the keys of :func:`files_of`: it goes along to other processes and machines."""
@@ -40,6 +41,7 @@ World: TypeAlias = tuple[Catalog, Environment]
 
 _CLICKS: Mapping[str, tuple[Callable[..., ClickModel], tuple[str, ...]]] = {
     "cascade": (Cascade, ()),
+    "examined_cascade": (ExaminedCascade, ("examination",)),
     "dependent_click": (DependentClick, ("termination",)),
     "position_based": (PositionBased, ("examination",)),
     "document_based": (DocumentBased, ()),
@@ -55,7 +57,7 @@ def files_of(words: Mapping[str, Any]) -> dict[str, Callable[[], Any]]:
         if "dataset" in here:
             found[_dataset_key(here)] = partial(_prepared, here)
         if "fitted" in here:
-            found[f"fitted {here['fitted']}"] = partial(Fitted.read_parquet, here["fitted"])
+            found[f"fitted {here['fitted']}"] = partial(read_fitted, here["fitted"])
         if "catalog" in here:
             found[f"catalog {here['catalog']}"] = partial(Catalog.read_parquet, here["catalog"])
     return found
@@ -91,7 +93,7 @@ def _world(words: Mapping[str, Any], k: int, user: int, users: int, repeat: int,
         crowd = _made(generate_intents, "intents", words["intents"], repeat)
         return _items(crowd.n_items), crowd
     if source == "fitted":
-        return _of_fit(words, k, data)
+        return _of_fit(words, k, user, data)
     alpha = np.asarray(_attraction(words["attraction"]), dtype=float)
     return _items(len(alpha)), _user(words, PerItem(alpha))
 
@@ -103,12 +105,16 @@ def _of_dataset(words: Mapping[str, Any], user: int, data: Data) -> World:
     return catalog, _with_features(words, prepared.user_coverage, prepared.relevance, theta, beta)
 
 
-def _of_fit(words: Mapping[str, Any], k: int, data: Data) -> World:
-    fitted: Fitted = data[f"fitted {words['fitted']}"]
+def _of_fit(words: Mapping[str, Any], k: int, user: int, data: Data) -> World:
+    fitted: FittedUser = data[f"fitted {words['fitted']}"]
     if k > fitted.positions:
         raise ProblemError(f"k is {k}, and {words['fitted']} was fitted on lists of up to {fitted.positions} items")
-    ids = [item if isinstance(item, int | str) else str(item) for item in fitted.items.to_list()]
-    catalog = _items(len(ids), ids)
+    if isinstance(fitted, FittedHybrid):
+        ids, catalog = list(fitted.catalog.ids), fitted.catalog
+        person = fitted.user(k, words.get("reward"), fitted.people[user % len(fitted.people)])
+    else:
+        ids = [item if isinstance(item, int | str) else str(item) for item in fitted.items.to_list()]
+        catalog, person = _items(len(ids), ids), fitted.user(k, words.get("reward"))
     if "catalog" in words:
         known: Catalog = data[f"catalog {words['catalog']}"]
         try:
@@ -116,7 +122,7 @@ def _of_fit(words: Mapping[str, Any], k: int, data: Data) -> World:
         except CatalogError as problem:
             raise ProblemError(f"the log has an item that {words['catalog']} has not: {problem}") from None
         catalog = Catalog(known.coverage[rows], known.relevance[rows], ids=ids, topics=known.topics)
-    return catalog, fitted.user(k, words.get("reward"))
+    return catalog, person
 
 
 def _with_features(words: Mapping[str, Any], x: Any, z: Any, theta: Any, beta: Any) -> Environment:

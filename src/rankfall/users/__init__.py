@@ -3,7 +3,15 @@
 from rankfall.users.attraction import Attraction
 from rankfall.users.cascade_user import CascadeUser
 from rankfall.users.checks import check_environment
-from rankfall.users.click_models import Cascade, ClickModel, DependentClick, DocumentBased, PositionBased, Reward
+from rankfall.users.click_models import (
+    Cascade,
+    ClickModel,
+    DependentClick,
+    DocumentBased,
+    ExaminedCascade,
+    PositionBased,
+    Reward,
+)
 from rankfall.users.drifting import Drifting
 from rankfall.users.environment import Environment
 from rankfall.users.hybrid import Coverage, Hybrid
@@ -23,6 +31,7 @@ __all__ = [
     "DocumentBased",
     "Drifting",
     "Environment",
+    "ExaminedCascade",
     "Hybrid",
     "Intents",
     "Linear",

@@ -7,6 +7,7 @@ after a click there the user is satisfied and leaves with probability ``v_i``:
 model             examination ``e_i``  termination ``v_i``  clicks
 ================  ===================  ===================  ==============================================
 Cascade           1                    1                    one at most
+ExaminedCascade   given                1                    one at most
 DependentClick    1                    given                several; the last may have satisfied or not
 PositionBased     given                0                    several, independent
 DocumentBased     1                    0                    several, independent
@@ -74,6 +75,25 @@ class Cascade(ClickModel):
     single = True
     rewards = ("any", "clicks", "satisfied")
     _termination = 1.0
+
+
+class ExaminedCascade(ClickModel):
+    """A cascade in which position i, once it is reached, is examined with probability ``examination[i]``.
+
+    Whatever lets people skip a position is told apart from what they think of the item there.
+
+    Parameters
+    ----------
+    examination : one for each position, in [0, 1].
+    """
+
+    single = True
+    rewards = ("any", "clicks", "satisfied")
+    _termination = 1.0
+
+    def __init__(self, examination: ArrayLike) -> None:
+        self.examination = _probabilities("examination", examination)
+        self._examination = tuple(self.examination.tolist())
 
 
 class DependentClick(ClickModel):

@@ -12,6 +12,8 @@ from rankfall import fit_cascade, fit_dependent_click
 from rankfall.kernels import click_models
 from rankfall.users.fitting import FITS, read_log
 
+EXAMINED = ("examined_cascade", "position_based")
+
 
 def chance(clicks, p, v):
     """Probability of these clicks in one list, by summing over after which click the user left, if any."""
@@ -60,7 +62,7 @@ def test_no_other_parameters_are_more_likely(name):
         for _ in range(40):
             alpha = np.clip(fitted.attraction * np.exp(size * rng.normal(size=8)), 0, 1)
             other_v = np.clip(v * np.exp(size * rng.normal(size=4)), 0, 1) if name == "dependent_click" else v
-            other_e = np.clip(e * np.exp(size * rng.normal(size=4)), 0, 1) if name == "position_based" else e
+            other_e = np.clip(e * np.exp(size * rng.normal(size=4)), 0, 1) if name in EXAMINED else e
             assert likelihood(alpha, other_e, other_v) <= most + 1e-3
     assert most >= likelihood(ALPHA, *(np.array(part) for part in USERS[name].clicks.chain(4)))
 
@@ -75,6 +77,8 @@ def test_parameters_of_simulated_logs_are_recovered(name):
         truth["termination"] = np.array([0.7, 0.5, 0.4])  # that of the last position is never seen
     if name == "position_based":
         truth["examination"] = np.array([1.0, 0.7, 0.4, 0.2])
+    if name == "examined_cascade":
+        truth["examination"] = np.array([1.0, 0.7, 0.5, 0.3])
     for parameter, true in truth.items():
         found = np.array([getattr(fitted, parameter)[: len(true)] for fitted in fits])
         spread = found.std(axis=0, ddof=1)
@@ -120,5 +124,5 @@ def test_logs_without_any_click_and_with_nothing_but_clicks():
             assert np.isfinite(fitted.attraction).all(), name
             assert ((fitted.attraction >= 0) & (fitted.attraction <= 1)).all()
             assert np.isfinite(fitted.perplexity(frame).overall)
-            if name != "cascade" or not click:
+            if name not in ("cascade", "examined_cascade") or not click:
                 assert fitted.log_likelihood == pytest.approx(0.0, abs=1e-6)

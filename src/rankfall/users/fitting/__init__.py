@@ -1,16 +1,31 @@
 """Click models fitted to click logs, and simulated users that click like the people of the log."""
 
 from rankfall.users.fitting.click_logs import draw_log, read_log
-from rankfall.users.fitting.fitted import Fitted, Perplexity
-from rankfall.users.fitting.likelihood import FITS, fit_cascade, fit_dependent_click, fit_position_based
+from rankfall.users.fitting.fitted import Fitted
+from rankfall.users.fitting.fitted_hybrid import FittedHybrid
+from rankfall.users.fitting.hybrid import fit_hybrid
+from rankfall.users.fitting.likelihood import (
+    FITS,
+    fit_cascade,
+    fit_dependent_click,
+    fit_examined_cascade,
+    fit_position_based,
+)
+from rankfall.users.fitting.prediction import Perplexity
+from rankfall.users.fitting.reading import FittedUser, read_fitted
 
 __all__ = [
     "FITS",
     "Fitted",
+    "FittedHybrid",
+    "FittedUser",
     "Perplexity",
     "draw_log",
     "fit_cascade",
     "fit_dependent_click",
+    "fit_examined_cascade",
+    "fit_hybrid",
     "fit_position_based",
+    "read_fitted",
     "read_log",
 ]

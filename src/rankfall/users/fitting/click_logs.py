@@ -22,7 +22,11 @@ Clicks: TypeAlias = ClickLog | pl.DataFrame | str | Path
 
 
 def read_log(
-    clicks: Clicks, *, columns: Mapping[str, str] = MappingProxyType({}), model: str | None = None
+    clicks: Clicks,
+    *,
+    columns: Mapping[str, str] = MappingProxyType({}),
+    model: str | None = None,
+    with_context: bool = False,
 ) -> ClickLog:
     """A click log to fit a click model to, from anything that :func:`rankfall.click_logs.read_click_log` reads.
 
@@ -33,6 +37,7 @@ def read_log(
         export`` wrote.
     columns : names that columns have in this file, such as ``{"item": "product_id"}``.
     model : for an export of several models, the one whose lists are read; all of them by default.
+    with_context : also read user, segment, time and propensity.
 
     >>> read_log(pl.DataFrame({"list": [1, 1, 2], "position": [1, 2, 1], "item": ["a", "b", "a"], "click": [0, 1, 0]}))
     ClickLog(2 lists, 3 rows, 2 items)
@@ -40,7 +45,7 @@ def read_log(
     if isinstance(clicks, ClickLog):
         return clicks
     return read_click_log(
-        clicks, columns=columns, model=model, with_context=False, repeated_items=True, mixed_rows="by_list"
+        clicks, columns=columns, model=model, with_context=with_context, repeated_items=True, mixed_rows="by_list"
     )
 
 

@@ -5,44 +5,28 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import polars as pl
 
 from rankfall.arrays import FloatArray, finite, number, whole
+from rankfall.click_logs import ClickLog
 from rankfall.errors import FileError, ProblemError
 from rankfall.files import reading_parquet, replacing
-from rankfall.kernels import click_models
-from rankfall.users import Cascade, ClickModel, DependentClick, PerItem, PositionBased, Reward, User
+from rankfall.users import Cascade, ClickModel, DependentClick, ExaminedCascade, PerItem, PositionBased, Reward, User
 from rankfall.users.fitting.click_logs import Clicks, read_log
+from rankfall.users.fitting.prediction import Perplexity, check_positions, first_clicks, perplexity
 
-Model: TypeAlias = Literal["cascade", "dependent_click", "position_based"]
+Model: TypeAlias = Literal["cascade", "examined_cascade", "dependent_click", "position_based"]
 
 _BY_POSITION: dict[str, Literal["examination", "termination"]] = {
+    "examined_cascade": "examination",
     "dependent_click": "termination",
     "position_based": "examination",
 }
 _KEY, _FORMAT = "rankfall.fitted", 1
 _COUNTS = ("lists", "iterations", "ignored")
-
-LEAST = 1e-6
-"""The lowest probability given to a click, or to no click, when a model is judged."""
-
-
-class Perplexity(NamedTuple):
-    """How well a model predicts clicks: 1 is certain and right, 2 as good as tossing a coin.
-
-    Attributes
-    ----------
-    overall : mean of those by position.
-    by_position : (positions,) ``2 ** -mean(log2 of the probability given to what happened)``, from the top.
-    unknown : share of the rows whose item the model was not fitted on.
-    """
-
-    overall: float
-    by_position: FloatArray
-    unknown: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +35,7 @@ class Fitted:
 
     Attributes
     ----------
-    model : cascade, dependent_click or position_based.
+    model : cascade, examined_cascade, dependent_click or position_based.
     items : ids, in ascending order; item n is row n of :meth:`user`.
     attraction : (items,) probability of a click on an item that is examined.
     examination, termination : (positions,) as in :mod:`rankfall.users.click_models`.
@@ -95,10 +79,20 @@ class Fitted:
         Probabilities are kept a millionth away from 0 and 1.
         """
         log = read_log(held_out)
-        if log.positions > self.positions:
-            raise ProblemError(
-                f"the log has lists of {log.positions} positions, and the model was fitted on {self.positions} at most"
-            )
+        attraction, unknown = self.attraction_of(log)
+        return perplexity(log, attraction, self.examination, self.termination, unknown)
+
+    def first_clicks(self, held_out: Clicks) -> FloatArray:
+        """(lists,) log-likelihood of the first click of each other list, or of none: all models can be compared by it.
+
+        Items that are not known and probabilities of 0 and 1 are treated as in :meth:`perplexity`.
+        """
+        log = read_log(held_out)
+        return first_clicks(log, self.attraction_of(log)[0], self.examination)
+
+    def attraction_of(self, log: ClickLog) -> tuple[FloatArray, float]:
+        """(rows,) attraction of each row of a log, and the share of rows whose item is not known."""
+        check_positions(log, self.positions)
         known = pl.DataFrame({"item": self.items, "alpha": self.attraction})
         if log.items.dtype != self.items.dtype:
             raise ProblemError(
@@ -107,15 +101,7 @@ class Fitted:
         alpha = log.items.to_frame("item").join(known, on="item", how="left", maintain_order="left")["alpha"]
         missing = alpha.is_null().to_numpy()
         usual = float(np.average(self.attraction, weights=self.views)) if self.views.sum() > 0 else 0.5
-        chance = np.empty(len(log.item))
-        click_models.probabilities(
-            log.start, log.item, alpha.fill_null(usual).to_numpy(), self.examination, self.termination, chance
-        )
-        right = np.clip(np.where(log.click, chance, 1.0 - chance), LEAST, 1.0 - LEAST)
-        position = log.position
-        bits = np.bincount(position, weights=np.log2(right)) / np.bincount(position)
-        by_position = 2.0**-bits
-        return Perplexity(float(by_position.mean()), by_position, float(missing[log.item].mean()))
+        return alpha.fill_null(usual).to_numpy()[log.item], float(missing[log.item].mean())
 
     def user(self, k: int | None = None, reward: Reward | None = None) -> User:
         """A simulated user, for lists of up to ``k`` items (by default as long as those of the log).
@@ -123,12 +109,7 @@ class Fitted:
         Rows of the user are ``items``. The reward is the default one of the click model, or the one given.
         """
         k = self.positions if k is None else whole("k", k, ProblemError, low=1, high=self.positions)
-        clicks: ClickModel = Cascade()
-        if self.model == "dependent_click":
-            clicks = DependentClick(self.termination[:k])
-        elif self.model == "position_based":
-            clicks = PositionBased(self.examination[:k])
-        return User(PerItem(self.attraction), clicks, reward)
+        return User(PerItem(self.attraction), click_model(self.model, self.examination, self.termination, k), reward)
 
     def frame(self) -> pl.DataFrame:
         """Every parameter: ``parameter``, ``item`` or ``position`` (1 for the top), ``value``, ``views`` of items."""
@@ -174,6 +155,15 @@ class Fitted:
             raise FileError(
                 f"{path} is a damaged click model, or of another version: {problem}; fit it again"
             ) from None
+
+
+def click_model(model: Model, examination: FloatArray, termination: FloatArray, k: int) -> ClickModel:
+    """The click model of this name, for lists of up to ``k`` items."""
+    if model == "dependent_click":
+        return DependentClick(termination[:k])
+    if model == "position_based":
+        return PositionBased(examination[:k])
+    return ExaminedCascade(examination[:k]) if model == "examined_cascade" else Cascade()
 
 
 def _restored(said: dict[str, Any], table: pl.DataFrame) -> dict[str, Any]:

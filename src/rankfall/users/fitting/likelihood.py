@@ -1,8 +1,9 @@
-"""Fits of the three click models by maximum likelihood."""
+"""Fits of click models with an attraction for each item, by maximum likelihood."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -50,6 +51,25 @@ def fit_cascade(clicks: Clicks, *, prior: float = 0.0) -> Fitted:
         lists=log.lists,
         ignored=int(log.click.sum() - clicked.sum()),
     )
+
+
+def fit_examined_cascade(
+    clicks: Clicks, *, prior: float = 0.0, iterations: int = 10_000, tolerance: float = 1e-9
+) -> Fitted:
+    """The cascade with examination by position: that of :func:`fit_position_based`, on lists down to the first click.
+
+    Parameters
+    ----------
+    clicks, prior, iterations, tolerance : as in :func:`fit_dependent_click`.
+    """
+    log = read_log(clicks)
+    cut = log.to_first_click()
+    found = fit_position_based(cut, prior=prior, iterations=iterations, tolerance=tolerance)
+    deeper = np.full(log.positions - found.positions, found.examination[-1])  # where every list was clicked further up
+    examination = np.append(found.examination, deeper)
+    ignored = int(log.click.sum() - cut.click.sum())
+    model: Model = "examined_cascade"
+    return replace(found, model=model, examination=examination, termination=np.ones(log.positions), ignored=ignored)
 
 
 def fit_dependent_click(
@@ -123,7 +143,8 @@ def fit_position_based(
         now = click_models.position_step(
             position, item, shown, clicked, parameters[:n], parameters[n:], attracted, examined
         )
-        alpha = (attracted + prior * mean) / (shown_item + prior)
+        views = shown_item + prior  # 0 for an item of another part of the log
+        alpha = np.divide(attracted + prior * mean, views, out=np.full(n, mean), where=views > 0)
         return np.concatenate([alpha, examined / shown_position]), now
 
     rate = np.bincount(position, weights=clicked, minlength=k) / shown_position
@@ -140,7 +161,12 @@ def fit_position_based(
 
 
 FITS: Mapping[Model, Callable[..., Fitted]] = MappingProxyType(
-    {"cascade": fit_cascade, "dependent_click": fit_dependent_click, "position_based": fit_position_based}
+    {
+        "cascade": fit_cascade,
+        "examined_cascade": fit_examined_cascade,
+        "dependent_click": fit_dependent_click,
+        "position_based": fit_position_based,
+    }
 )
 """The fits by name."""
 
