@@ -103,7 +103,7 @@ def _catalog_schema(shape: CatalogShape, id_type: Any) -> dict[str, Any]:
         "id": id_type,
         "title": pl.String,
         **{f"coverage:{topic}": pl.Float64 for topic in shape.topics},
-        **{f"relevance:{j}": pl.Float64 for j in range(shape.n_features)},
+        **{f"relevance:{j}": pl.Float64 for j in range(len(shape.features))},
     }
 
 

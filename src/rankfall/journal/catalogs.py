@@ -13,23 +13,34 @@ from rankfall.arrays import FloatArray
 from rankfall.catalog import Catalog, Id, check_fits
 from rankfall.errors import CatalogError
 from rankfall.journal.entries import CatalogChanged, ItemPatched
+from rankfall.recipe import Recipe
 
 
 def encode_catalog(catalog: Catalog) -> bytes:
     """A catalog as bytes: in entries of the journal and in checkpoints alike."""
-    header = {"ids": catalog.ids, "titles": catalog.titles, "topics": catalog.topics, "lineage": catalog.lineage}
+    header = {
+        "ids": catalog.ids,
+        "titles": catalog.titles,
+        "topics": catalog.topics,
+        "features": catalog.features,
+        "recipe": None if catalog.recipe is None else catalog.recipe.encode().decode(),
+        "lineage": catalog.lineage,
+    }
     return pack(header, {"coverage": catalog.coverage, "relevance": catalog.relevance})
 
 
 def decode_catalog(data: bytes) -> Catalog:
     """The catalog in these bytes."""
     header, arrays = unpack(data)
+    recipe = header.get("recipe")  # catalogs of earlier versions have neither recipe nor names of features
     return Catalog(
         arrays["coverage"],
         arrays["relevance"],
         ids=header["ids"],
         titles=header["titles"],
         topics=header["topics"],
+        features=header.get("features"),
+        recipe=None if recipe is None else Recipe.decode(recipe),
         _lineage=header["lineage"],
     )
 
@@ -65,15 +76,16 @@ class CatalogShape(NamedTuple):
     """What items must be like to take their place in a catalog; ``whole_ids`` is None while there is no item."""
 
     topics: tuple[str, ...]
-    n_features: int
+    features: tuple[str, ...]
     titled: bool
     whole_ids: bool | None
+    recipe: Recipe | None = None
 
 
 def shape_of(catalog: Catalog) -> CatalogShape:
     """What items must be like to take their place in this catalog."""
     whole = isinstance(catalog.ids[0], int) if catalog.ids else None
-    return CatalogShape(catalog.topics, catalog.n_features, catalog.titles is not None, whole)
+    return CatalogShape(catalog.topics, catalog.features, catalog.titles is not None, whole, catalog.recipe)
 
 
 class CatalogState:
@@ -81,7 +93,7 @@ class CatalogState:
 
     A change costs what it changes, however many items there are, and so does looking at one item. :meth:`current` lays
     the items out as a :class:`~rankfall.catalog.Catalog`, once for all the changes since the last time. One thread may
-    apply changes while others ask.
+    apply changes while others ask. Items that come with a recipe of features bring it to the catalog.
 
     >>> state = CatalogState(Catalog(relevance=[[1.0], [2.0]], ids=["a", "b"]))
     >>> state.apply(CatalogChanged(patch=ItemPatched("b", relevance=(3.0,)), delete=("a",)), version=7)
@@ -194,7 +206,9 @@ class CatalogState:
         return stay + [item for item in self._changes.put if not self._has_row(item)]
 
     def _put_all(self, items: Catalog) -> list[Id]:
-        check_fits(items, self.shape.topics, self.shape.n_features)
+        check_fits(items, self.shape.topics, self.shape.features)
+        if items.recipe is not None and items.recipe != self.shape.recipe:
+            self._catalog = self._there().with_recipe(items.recipe)
         for row, item in enumerate(items.ids):
             title = None if items.titles is None else items.titles[row]
             self._put(item, CatalogItem(title, items.coverage[row], items.relevance[row]))
@@ -246,4 +260,5 @@ def _catalog_of(ids: list[Id], items: dict[Id, CatalogItem], like: Catalog) -> C
         ids=ids,
         titles=None if like.titles is None else [items[item].title or "" for item in ids],
         topics=like.topics,
+        features=like.features,
     )

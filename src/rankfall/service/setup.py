@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from rankfall.catalog import Catalog
 from rankfall.errors import RankfallError, StoreError
 from rankfall.journal.catalogs import shape_of
@@ -17,6 +19,8 @@ from rankfall.stores import open_store, without_secrets
 from rankfall.wire import ModelSettings, convert
 
 FIRST = "default"
+LARGEST_USUAL = 10.0
+"""Features beyond this are most likely in raw units."""
 
 
 def prepare(place: str, read: Callable[[], Catalog] | None, settings: Mapping[str, Any]) -> list[str]:
@@ -49,6 +53,7 @@ def _fill(engine: Engine, place: str, read: Callable[[], Catalog] | None, settin
             )
         given = read()
         catalog = fitting(given, shape_of(given))
+        lines += _unscaled(catalog)
     elif read is not None:
         lines.append(f"The catalog is the one in the store ({len(catalog):,} items); --catalog was not read.")
     if not state.models:
@@ -62,6 +67,16 @@ def _fill(engine: Engine, place: str, read: Callable[[], Catalog] | None, settin
         policy_of(first, state.catalog)  # which may be that of a server that was faster
         engine.write(CreateModel(FIRST, first))
     return lines
+
+
+def _unscaled(catalog: Catalog) -> list[str]:
+    """What to say of features that are far from the length of about 1 that policies expect."""
+    largest = np.abs(catalog.relevance).max(axis=0, initial=0.0)
+    return [
+        f"Feature {catalog.features[j]!r} goes up to {largest[j]:g}: policies expect features of about 1, and explore "
+        "far too much with larger ones. rankfall catalog build scales them."
+        for j in np.flatnonzero(largest > LARGEST_USUAL)
+    ]
 
 
 def _line(model: Model) -> str:

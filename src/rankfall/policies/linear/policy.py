@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankfall.arrays import FloatArray, IntArray, finite
-from rankfall.catalog import Catalog
+from rankfall.catalog import Catalog, check_fits
 from rankfall.errors import CatalogError, FeedbackError, ProblemError, RankError
 from rankfall.kernels import greedy, shortlists, thompson
 from rankfall.kernels.item_scores import Items
@@ -356,11 +356,7 @@ class LinearPolicy(Policy):
         Topics and the number of relevance features must be the same; items may come, change and go. Feedback on
         rankings of the earlier catalogs is still accepted.
         """
-        if catalog.topics != self.catalog.topics or catalog.n_features != self.catalog.n_features:
-            raise CatalogError(
-                f"a catalog with topics {list(catalog.topics)} and {catalog.n_features} features cannot take the "
-                f"place of one with topics {list(self.catalog.topics)} and {self.catalog.n_features} features"
-            )
+        check_fits(catalog, self.catalog.topics, self.catalog.features)
         policy = type(self)(catalog, self.settings)
         policy.compact = self.compact
         policy.restore(self.state())
@@ -437,7 +433,8 @@ class LinearPolicy(Policy):
         """Every weight with its standard deviation."""
         with self._model.lock:
             weights, spread = self.weights, self.covariance.diagonal() ** 0.5
-        return named_weights(weights, spread, self.catalog.topics[: self._n_topics])
+        features = self.catalog.features[: len(weights) - self._n_topics]
+        return named_weights(weights, spread, self.catalog.topics[: self._n_topics], features)
 
 
 def _rewards(feedback: Feedback, clicks: list[int], length: int) -> FloatArray:

@@ -17,7 +17,7 @@ from rankfall.service.http.bodies import NDJSON, PARQUET, body_of, json_response
 from rankfall.service.http.bulk import read_lines, read_parquet
 from rankfall.service.http.operations import Operations
 from rankfall.service.http.parameters import path_name, read_query
-from rankfall.service.items import catalog_of, check_patch, id_of, item_of
+from rankfall.service.items import catalog_of, checked_patch, id_of, item_of, resolved
 from rankfall.wire import (
     BulkResponse,
     CatalogResponse,
@@ -43,10 +43,13 @@ async def catalog(request: Request) -> Response:
         CatalogResponse(
             items=len(state.items),
             topics=list(shape.topics),
-            features=shape.n_features,
+            features=len(shape.features),
             ids="integer" if shape.whole_ids else "string",
             titles=shape.titled,
             version=state.items.version,
+            feature_names=list(shape.features),
+            columns=[] if shape.recipe is None else list(shape.recipe.columns),
+            recipe=None if shape.recipe is None else shape.recipe.digest,
         )
     )
 
@@ -76,10 +79,14 @@ async def item(request: Request) -> Response:
 
 @operations.add("PUT", _ITEM, "Put an item", needs=everywhere("admin"), takes=(ItemBody,), gives=ItemWritten)
 async def put_item(request: Request) -> Response:
-    """Add an item, or replace the one with the same id. Live at once."""
+    """Add an item, or replace the one with the same id. Live at once.
+
+    Of a catalog that was built from a table, an item may be given in the units of that table: ``values`` and ``topics``
+    in place of ``relevance`` and ``coverage``.
+    """
     writer, found = state_of(request).engine.writer, state_of(request).items
     key = id_of(path_name(request, "item"), found.shape)
-    body = read_json(request, ItemBody)
+    body = resolved(found, key, read_json(request, ItemBody))
     created = key not in found
     version = await writer.submit(PutItems(catalog_of([(key, body)], found.shape)))
     return json_response(ItemWritten(key, created, version))
@@ -92,8 +99,7 @@ async def patch_item(request: Request) -> Response:
     """Change what is named; a topic set to 0 is dropped. Live at once."""
     writer, found = state_of(request).engine.writer, state_of(request).items
     key = _known(found, path_name(request, "item"))
-    patch = read_json(request, ItemPatch)
-    check_patch(found, key, patch)
+    patch = checked_patch(found, key, read_json(request, ItemPatch))
     return json_response(ItemWritten(key, False, await writer.submit(PatchItem(key, patch))))
 
 

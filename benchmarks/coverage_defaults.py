@@ -1,0 +1,133 @@
+"""How well an item should count as covering a topic that it merely names, over several data sets.
+
+    python benchmarks/coverage_defaults.py --movielens-1m path/to/ml-1m
+
+Users know the coverage of section 4.1, or that of a generated catalog. Policies only know which items are of which
+topics, and take every one of them to cover its topics by the same weight. Two tables, with a row for each data set and a
+column for each weight:
+
+- from a log: lists drawn at random are shown to a user, the policy learns from the clicks, and then makes its best list.
+  How often that one is clicked, as a share of the best list there is;
+- while it explores: regret of CascadeHybrid, divided by that of CascadeLinUCB. Below 1, topics help.
+
+``known`` is CascadeHybrid with the coverage estimated from other users, for movies, or the true one. CascadeLinUCB knows
+nothing of topics. All see the same users and coins.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import numpy as np
+
+from rankfall import CascadeHybrid, CascadeLinUCB, CascadeUser, Catalog, LinearPolicy, prepare, simulate_many
+from rankfall.arrays import BoolArray
+from rankfall.data import find
+from rankfall.users.fitting import draw_log
+
+WEIGHTS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
+K = 10
+
+
+class World(NamedTuple):
+    """Items as they are known, which of them are of which topics, and users."""
+
+    name: str
+    known: Catalog
+    membership: BoolArray
+    users: list[CascadeUser]
+
+
+def movies(name: str, source: str, users: int, tradeoff: float) -> World:
+    """Movies of a data set, and the first of its test users; ratings of 4 or more are positive."""
+    data = prepare(find(source), users=1000, items=1000, threshold=4.0)
+    people = [
+        CascadeUser(data.user_coverage, data.relevance, data.theta[u], data.beta[u], tradeoff) for u in range(users)
+    ]
+    return World(name, data.catalog(), data.membership[:, : data.n_topics], people)
+
+
+def generated(name: str, users: int, tradeoff: float, *, most: int, mean: float, items: int = 1000) -> World:
+    """Items of one to ``most`` of 15 topics, popular ones more often, covered by ``mean`` on average."""
+    rng = np.random.default_rng(7)
+    coverage, popularity = np.zeros((items, 15)), 1.0 / np.arange(1, 16) ** 0.7
+    for row in coverage:
+        chosen = rng.choice(15, int(rng.integers(1, most + 1)), replace=False, p=popularity / popularity.sum())
+        row[chosen] = rng.beta(2 * mean / (1 - mean), 2.0, len(chosen))
+    relevance = rng.normal(0.5, 1.0, (items, 8))
+    relevance /= np.linalg.norm(relevance, axis=1, keepdims=True)
+    theta = rng.dirichlet(np.full(15, 0.3), users)
+    beta = rng.normal(0.5, 1.0, (users, 8))
+    beta *= 0.3 / np.linalg.norm(beta, axis=1, keepdims=True)
+    people = [CascadeUser(coverage, relevance, theta[u], beta[u], tradeoff) for u in range(users)]
+    return World(name, Catalog(coverage, relevance), coverage > 0, people)
+
+
+def worlds(movielens_1m: Path | None, users: int, tradeoff: float) -> Iterator[World]:
+    """All of them."""
+    yield movies("movielens-small", "movielens-small", users, tradeoff)
+    if movielens_1m is not None:
+        yield movies("movielens-1m", str(movielens_1m), users, tradeoff)
+    yield generated("one topic an item", users, tradeoff, most=1, mean=0.2)
+    yield generated("up to six topics an item", users, tradeoff, most=6, mean=0.1)
+    yield generated("up to two, strongly covered", users, tradeoff, most=2, mean=0.5)
+
+
+def from_log(policy: LinearPolicy, world: World, lists: int) -> float:
+    """Click rate of the list learned from a log, as a share of that of the best list; the mean over users."""
+    shares = []
+    for number, user in enumerate(world.users):
+        rng = np.random.default_rng(number)
+        shown = np.array([rng.choice(len(world.known), K, replace=False) for _ in range(lists)])
+        clicks = draw_log(user, shown, seed=number).click.reshape(lists, K)
+        own = policy.with_settings(gamma=0.0)
+        for record, clicked in zip(own.records(shown), clicks, strict=True):
+            own.learn_record(record, int(clicked.argmax()) if clicked.any() else None)
+        shares.append(user.reward(own.rank(K).items) / user.reward(user.best(K)))
+    return float(np.mean(shares))
+
+
+def regret(policy: LinearPolicy, world: World, steps: int) -> float:
+    """Mean regret over users."""
+    runs = simulate_many(policy, world.users, steps, K, checkpoints=[steps])
+    return float(np.mean([run.regret[-1] for run in runs]))
+
+
+def table(
+    title: str, all_worlds: list[World], measure: Callable[[LinearPolicy, World], float], gamma: float, ratio: bool
+) -> None:
+    """Print a table; with ``ratio`` as shares of what CascadeLinUCB has."""
+    heads = ["data set", *(f"{weight:g}" for weight in WEIGHTS), "known", "CascadeLinUCB"]
+    click.echo(f"\n{title}\n\n| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
+    rows = []
+    for world in all_worlds:
+        reference = measure(CascadeLinUCB(world.known, gamma=gamma), world)
+        named = [Catalog(weight * world.membership, world.known.relevance) for weight in WEIGHTS]
+        row = [measure(CascadeHybrid(each, gamma=gamma), world) for each in (*named, world.known)]
+        row = [each / reference for each in row] if ratio else [*row, reference]
+        rows.append(row)
+        last = f" | {reference:.0f}" if ratio else ""
+        click.echo(f"| {world.name} | {' | '.join(f'{each:.3f}' for each in row)}{last} |")
+    middle = np.exp(np.mean(np.log(rows), axis=0))
+    click.echo(f"| geometric mean | {' | '.join(f'{each:.3f}' for each in middle)}{' | ' if ratio else ''} |")
+
+
+@click.command()
+@click.option("--movielens-1m", type=click.Path(path_type=Path, exists=True), help="Folder of MovieLens 1M.")
+@click.option("--users", default=20, show_default=True, help="Users of each data set.")
+@click.option("--steps", default=5000, show_default=True, help="Lists shown to each user.")
+@click.option("--gamma", default=0.3, show_default=True, help="How much policies explore.")
+@click.option("--tradeoff", default=0.5, show_default=True, help="1 is all relevance, 0 all diversity.")
+def main(movielens_1m: Path | None, users: int, steps: int, gamma: float, tradeoff: float) -> None:
+    """Print both tables."""
+    made = list(worlds(movielens_1m, users, tradeoff))
+    words = f"{users} users, {steps} lists each, tradeoff {tradeoff:g}"
+    title = f"Click rate of the list learned from a log, as a share of that of the best list; {words}."
+    table(title, made, lambda policy, world: from_log(policy, world, steps), gamma, ratio=False)
+    title = f"Regret of CascadeHybrid / that of CascadeLinUCB; {words}, gamma {gamma:g}."
+    table(title, made, lambda policy, world: regret(policy, world, steps), gamma, ratio=True)
+
+
+if __name__ == "__main__":
+    main()
