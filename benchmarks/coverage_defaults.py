@@ -3,34 +3,36 @@
     python benchmarks/coverage_defaults.py --movielens-1m path/to/ml-1m
 
 Users know the coverage of section 4.1, or that of a generated catalog. Policies only know which items are of which
-topics, and take every one of them to cover its topics by the same weight. Two tables, with a row for each data set and a
-column for each weight:
+topics, and take every one of them to cover its topics by the same weight. Two tables, with a row for each data set and
+a column for each weight:
 
-- from a log: lists drawn at random are shown to a user, the policy learns from the clicks, and then makes its best list.
-  How often that one is clicked, as a share of the best list there is;
+- from a log: lists drawn at random are shown to a user, the policy learns from the clicks, and then makes its best
+  list. How often that one is clicked, as a share of the best list there is;
 - while it explores: regret of CascadeHybrid, divided by that of CascadeLinUCB. Below 1, topics help.
 
-``known`` is CascadeHybrid with the coverage estimated from other users, for movies, or the true one. CascadeLinUCB knows
-nothing of topics. All see the same users and coins.
+``known`` is CascadeHybrid with the coverage estimated from other users, for movies, or the true one. CascadeLinUCB
+knows nothing of topics. All see the same users and coins.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 import numpy as np
 
 from rankfall import CascadeHybrid, CascadeLinUCB, CascadeUser, Catalog, LinearPolicy, prepare, simulate_many
-from rankfall.arrays import BoolArray
+from rankfall.arrays import BoolArray, IntArray
 from rankfall.data import find
 from rankfall.users.fitting import draw_log
 
-WEIGHTS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
+WEIGHTS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 K = 10
 
 
-class World(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class World:
     """Items as they are known, which of them are of which topics, and users."""
 
     name: str
@@ -74,17 +76,29 @@ def worlds(movielens_1m: Path | None, users: int, tradeoff: float) -> Iterator[W
     yield generated("up to two, strongly covered", users, tradeoff, most=2, mean=0.5)
 
 
+@cache
+def logged(world: World, lists: int) -> list[tuple[IntArray, BoolArray]]:
+    """For each user: lists drawn at random, and which items of them were clicked."""
+    made = []
+    for number, user in enumerate(world.users):
+        keys = np.random.default_rng(number).random((lists, len(world.known)))
+        shown = np.argpartition(keys, K, axis=1)[:, :K]
+        made.append((shown, draw_log(user, shown, seed=number)["click"].to_numpy().reshape(lists, K)))
+    return made
+
+
 def from_log(policy: LinearPolicy, world: World, lists: int) -> float:
     """Click rate of the list learned from a log, as a share of that of the best list; the mean over users."""
     shares = []
-    for number, user in enumerate(world.users):
-        rng = np.random.default_rng(number)
-        shown = np.array([rng.choice(len(world.known), K, replace=False) for _ in range(lists)])
-        clicks = draw_log(user, shown, seed=number).click.reshape(lists, K)
-        own = policy.with_settings(gamma=0.0)
-        for record, clicked in zip(own.records(shown), clicks, strict=True):
-            own.learn_record(record, int(clicked.argmax()) if clicked.any() else None)
-        shares.append(user.reward(own.rank(K).items) / user.reward(user.best(K)))
+    for user, (shown, clicked) in zip(world.users, logged(world, lists), strict=True):
+        seen = np.cumsum(clicked, axis=1) - clicked == 0  # down to the first click
+        phi = policy.features_of(shown)
+        gram = np.eye(phi.shape[2]) + phi[seen].T @ phi[seen]
+        moment, covariance = phi[clicked].sum(axis=0), np.linalg.inv(gram)
+        state = {"gram": gram, "covariance": covariance, "moment": moment, "weights": covariance @ moment}
+        learned = policy.with_settings(gamma=0.0)
+        learned.restore({**state, "counts": np.array([lists, 0, 0])})
+        shares.append(user.reward(learned.rank(K).items) / user.reward(user.best(K)))
     return float(np.mean(shares))
 
 

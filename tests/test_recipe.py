@@ -22,7 +22,7 @@ recipes = st.builds(
         ),
         weight,
         {"war": 0.25},
-        Factors(tuple((float(j), -0.5) for j in range(len(levels) + 6))) if factors else None,
+        Factors(tuple((float(j), -0.5) for j in range(len(levels) + 6)), ("war",)) if factors else None,
     ),
     st.builds(Number, st.just("price"), center=numbers, scale=scales),
     st.none() | scales,
@@ -46,11 +46,11 @@ def test_one_item_has_the_features_it_has_among_others(recipe: Recipe, given: li
     again = Recipe.decode(recipe.encode())
     assert again == recipe
     assert again.digest == recipe.digest
-    member = np.array([data.draw(st.sampled_from([0.0, 1.0])) for _ in given]).reshape(len(given), 1)
-    together = recipe.relevance(given, member)
+    topics = [data.draw(st.sampled_from([(), ("war",), ("art", "war")])) for _ in given]
+    together = recipe.relevance(given, topics)
     assert together.shape == (len(given), len(recipe.features))
     for row, values in enumerate(given):
-        alone = again.relevance([values], member[row : row + 1])[0]
+        alone = again.relevance([values], [topics[row]])[0]
         np.testing.assert_allclose(alone, together[row], rtol=1e-12, atol=1e-12)
 
 

@@ -7,7 +7,7 @@ as the first ones were. The same code does both.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, TypeAlias
 
@@ -135,20 +135,24 @@ class Embedding(msgspec.Struct, frozen=True, tag="embedding"):
 class Factors(msgspec.Struct, frozen=True, tag="factors"):
     """Features learned from a log. Of an item that is not in the log they are predicted.
 
-    ``weights`` has a row for each other feature and then for each topic, and a column for each factor: a ridge
-    regression of the factors on both.
+    ``weights`` has a row for each other feature and then for each of the ``topics``, and a column for each factor: a
+    ridge regression of the factors on both.
     """
 
     weights: tuple[tuple[float, ...], ...]
+    topics: tuple[str, ...] = ()
 
     @property
     def features(self) -> tuple[str, ...]:
         """``factor_0``, ``factor_1``, ..."""
         return tuple(f"factor_{j}" for j in range(len(self.weights[0])))
 
-    def predicted(self, others: FloatArray, membership: FloatArray) -> FloatArray:
-        """The factors of items with these other features and topics: (items, factors)."""
-        made: FloatArray = np.hstack([others, membership]) @ np.array(self.weights)
+    def predicted(self, others: FloatArray, topics: Sequence[Collection[str]]) -> FloatArray:
+        """The factors of items with these other features, each of these topics: (items, factors)."""
+        membership = np.array([[float(topic in named) for topic in self.topics] for named in topics])
+        made: FloatArray = np.hstack([others, membership.reshape(len(others), len(self.topics))]) @ np.array(
+            self.weights
+        )
         return made
 
 
@@ -211,21 +215,21 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True)
         ]
         return np.hstack([np.empty((items, 0)), *blocks])
 
-    def relevance(self, items: Sequence[Mapping[str, Any]], membership: FloatArray | None = None) -> FloatArray:
+    def relevance(
+        self, items: Sequence[Mapping[str, Any]], topics: Sequence[Collection[str]] | None = None
+    ) -> FloatArray:
         """The features of items that nobody has seen: (items, features).
 
         Parameters
         ----------
         items : the values of each, by column; a value that is not named counts as nothing.
-        membership : (items, topics) 1 where an item is of a topic; none is of any by default.
+        topics : those of each; none is of any by default.
         """
         for values in items:
             self._check(values)
         own = self.own({name: [values.get(name) for values in items] for name in self.columns}, len(items))
         if self.factors is not None:
-            topics = len(self.factors.weights) - own.shape[1]
-            given = np.zeros((len(items), topics)) if membership is None else membership[:, :topics]
-            own = np.hstack([own, self.factors.predicted(own, given)])
+            own = np.hstack([own, self.factors.predicted(own, [()] * len(items) if topics is None else topics)])
         made: FloatArray = own * self.weight
         return made
 

@@ -71,8 +71,7 @@ def _relevance(
     try:
         if old is not None:
             return recipe.changed(old.relevance, {name: values.get(name) for name in (*recipe.columns, *values)})
-        membership = np.array([[float(coverage.get(topic, 0.0) > 0) for topic in shape.topics]])
-        made: FloatArray = recipe.relevance([values], membership)[0]
+        made: FloatArray = recipe.relevance([values], [[topic for topic, weight in coverage.items() if weight > 0]])[0]
         return made
     except CatalogError as problem:
         raise CatalogError(f"item {short(item)}: {problem}") from None

@@ -62,7 +62,8 @@ def test_an_item_given_later_has_the_features_of_one_nobody_clicked(tmp_path: Pa
     for row in range(N - 10, N):
         given = pl.read_csv(items).row(row, named=True)
         member = np.array([[topic in given["topics"].split("|") for topic in catalog.topics]], dtype=float)
-        made = catalog.recipe.relevance([{"price": given["price"], "brand": given["brand"]}], member)
+        named = [given["topics"].split("|")]
+        made = catalog.recipe.relevance([{"price": given["price"], "brand": given["brand"]}], named)
         np.testing.assert_allclose(made[0], catalog.relevance[row], atol=1e-12)
         usual = [catalog.recipe.topics[topic] * is_of for topic, is_of in zip(catalog.topics, member[0], strict=True)]
         np.testing.assert_allclose(catalog.coverage[row], usual, atol=1e-12)

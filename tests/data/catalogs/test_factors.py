@@ -28,7 +28,7 @@ def test_clicks_count_as_they_are_many_and_features_where_there_are_none() -> No
     clicked[:, 100:] = False
     clickers = clicked.sum(axis=0)
     learned = learned_factors(csr_array(clicked.astype(np.float32)), clickers, others, 2)
-    predicted = learned.rule.predicted(others, np.empty((120, 0)))
+    predicted = learned.rule.predicted(others, [()] * 120)
     assert learned.values[100:].tolist() == predicted[100:].tolist()
     book = np.zeros((120, 2))
     book[:100] = relevance_features(clicked[:, :100], 2)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from rankfall.arrays import BoolArray, FloatArray, number, whole
+from rankfall.arrays import FloatArray, number, whole
 from rankfall.catalog import TOPIC_WEIGHT, Catalog
 from rankfall.click_logs.streaming import ROWS, shown_in_parts
 from rankfall.click_logs.tables import Table, table_of
@@ -124,7 +124,7 @@ def build_catalog(
         seen = interactions(parts, given.ids, given.membership)
         _check_known(seen, given)
     coverage, unseen, words = _coverage(given, seen, topic_weight, smoothing, audience)
-    factors, rule, told = _factors(seen, values, given.membership, rank)
+    factors, rule, told = _factors(seen, values, given, rank)
     weight = 1.0 / np.sqrt(max(1, len(own.rules) + (rule is not None)))
     recipe = Recipe(own.rules, float(weight), dict(zip(given.topics, unseen.tolist(), strict=True)), rule)
     catalog = Catalog(
@@ -180,7 +180,7 @@ def _coverage(
 
 
 def _factors(
-    seen: Interactions | None, values: FloatArray, membership: BoolArray, rank: int
+    seen: Interactions | None, values: FloatArray, given: ItemsTable, rank: int
 ) -> tuple[FloatArray, Factors | None, str]:
     """Factors of all items, how they are predicted, and words."""
     none = np.empty((len(values), 0))
@@ -190,7 +190,7 @@ def _factors(
     possible = min(seen.clicked.shape[0], int((clickers > 0).sum()))
     if possible <= rank:
         return none, None, f"none: {rank} factors need more than {rank} people who clicked and items clicked"
-    learned = learned_factors(seen.clicked, clickers, np.hstack([values, membership]), rank)
+    learned = learned_factors(seen.clicked, clickers, np.hstack([values, given.membership]), rank, given.topics)
     unseen = int((clickers == 0).sum())
     words = f"{rank} from who clicked what; other features explain {learned.explained:.0%} of them"
     words += f", and predict them for {unseen:,} items that nobody clicked" if unseen else ""

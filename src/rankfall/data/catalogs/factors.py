@@ -25,15 +25,18 @@ class Learned(NamedTuple):
     explained: float
 
 
-def learned_factors(clicked: csr_array, clickers: IntArray, others: FloatArray, rank: int) -> Learned:
+def learned_factors(
+    clicked: csr_array, clickers: IntArray, others: FloatArray, rank: int, topics: tuple[str, ...] = ()
+) -> Learned:
     """Factors as section 4.1 has them, drawn towards what other features predict where clicks are few.
 
     Parameters
     ----------
     clicked : (people, items) 1 where a person clicked an item.
     clickers : (items,) people who clicked each.
-    others : (items, columns) all other features, a constant among them, and topics.
+    others : (items, columns) all other features, a constant among them, and then 1 for each topic of the item.
     rank : how many factors; at most the number of people and of items that were clicked.
+    topics : names of those.
     """
     some = np.flatnonzero(clickers)
     found = np.zeros((len(clickers), rank))
@@ -42,7 +45,7 @@ def learned_factors(clicked: csr_array, clickers: IntArray, others: FloatArray, 
     weights, explained = _ridge(others[some], found[some], trust[some])
     predicted = others @ weights
     mixed = trust[:, None] * found + (1.0 - trust[:, None]) * predicted
-    return Learned(mixed, Factors(tuple(tuple(row) for row in weights.tolist())), explained)
+    return Learned(mixed, Factors(tuple(tuple(row) for row in weights.tolist()), topics), explained)
 
 
 def _ridge(X: FloatArray, Y: FloatArray, trust: FloatArray) -> tuple[FloatArray, float]:
