@@ -39,7 +39,7 @@ def test_beside_a_server(tmp_path: Path) -> None:
         assert "300 lists had been imported before" in call("import", path, "--data", data).output
         learned = server.settled(300)
         assert learned["learned"] == 300
-        assert learned["arms"]["baseline"]["with_feedback"] == 300
+        assert learned["arms"]["imported"]["with_feedback"] == 300
         call("export", "--data", data, "--out", tmp_path / "out")
         call("snapshot", "save", "default", "--data", data, "--out", tmp_path / "now.rankfall")
         policy = rankfall.load(tmp_path / "now.rankfall")
@@ -50,6 +50,25 @@ def test_beside_a_server(tmp_path: Path) -> None:
         assert server.settled(0)["learned"] == 0
         call("snapshot", "save", "default", before, "--data", data, "--out", tmp_path / "then.rankfall")
         assert rankfall.load(tmp_path / "then.rankfall").n_updates == 0
+
+
+def test_an_import_begins_a_store(tmp_path: Path) -> None:
+    catalog, data = make_catalog(tmp_path / "catalog.parquet", items=30), tmp_path / "data"
+    path = tmp_path / "clicks.csv"
+    path.write_text("list,position,item,click\n" + "\n".join(f"l{n},1,{n},{n % 2}" for n in range(30)))
+    said = call("import", path, "--data", data, code=1).output
+    assert "holds no store (rankfall.sqlite is not there); give --catalog FILE to make one" in said
+    said = call("import", path, "--data", data, "--catalog", catalog, "--policy", "CascadeLSB", "--gamma", 0.4).output
+    assert said.splitlines() == [
+        "Model 'default': CascadeLSB, 30 items, mode online.",
+        "30 lists imported into 'default', 15 of them clicked.",
+    ]
+    said = call("import", path, "--data", data, "--catalog", catalog).output
+    assert "The catalog is the one in the store (30 items); --catalog was not read." in said
+    with Served(log=tmp_path / "log", data=data, catalog=catalog) as server:
+        found = server.settled(30)
+    assert (found["settings"]["policy"], found["settings"]["gamma"], found["learned"]) == ("CascadeLSB", 0.4, 30)
+    assert found["arms"] == {"imported": {"with_feedback": 30, "clicked": 15, "rate": 0.5}}
 
 
 @pytest.mark.stress

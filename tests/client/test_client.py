@@ -5,6 +5,7 @@ import inspect
 import json
 import logging
 import pickle
+import re
 import socket
 import subprocess
 import sys
@@ -40,9 +41,10 @@ from rankfall.client import (
 )
 from rankfall.client.attempts import Attempts, RetryLimits
 from rankfall.client.call import Call
+from rankfall.client.calls import models
 from rankfall.client.calls.ranking import RankArguments
 from rankfall.errors import FileError
-from rankfall.wire import BatchedRankRequest, Item, ItemDeleted
+from rankfall.wire import BatchedRankRequest, Item, ItemDeleted, ModelChanges, ModelSettings
 
 pytestmark = pytest.mark.stress
 
@@ -911,3 +913,19 @@ def test_attempts_are_bounded_and_safe(outcomes: list[Any], retries: int, repeat
     assert not {200, 400} & {outcome for outcome in tried[:-1] if isinstance(outcome, int)}
     if not repeatable:
         assert all(isinstance(outcome, httpx.ConnectError) for outcome in tried[:-1])
+
+
+def test_the_docs_have_every_method_with_its_arguments() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "client.md").read_text()
+    written: dict[str, set[str]] = {}
+    for name, arguments in re.findall(r"`(\w+)\(([^`]*)\)`", page[page.index("## Methods") :]):
+        said = [one.split("=")[0].strip("* ") for one in arguments.split(",")]
+        written.setdefault(name, set()).update(one for one in said if one)
+    methods = {name: method for name, method in vars(Client).items() if callable(method) and name[0] != "_"}
+    real = {name: set(inspect.signature(method).parameters) - {"self"} for name, method in methods.items()}
+    assert written == real
+
+
+def test_settings_of_models_are_those_of_the_service() -> None:
+    assert models.Settings.__annotations__.keys() == set(ModelSettings.__struct_fields__)
+    assert models.Changes.__annotations__.keys() == set(ModelChanges.__struct_fields__)

@@ -50,9 +50,10 @@ def test_an_import_is_learned_once_and_by_servers_that_run(place: str, tmp_path:
             rows = CATALOG.rows(one.items).tolist()
             policy.update(policy.rank(len(rows), fixed=dict(enumerate(rows))), one.clicked)
         assert same(policy.state(), state_of(server))
-        assert server.state.model("default").history.counts.counts["baseline"][0] == 2_500
+        assert server.state.model("default").history.counts.counts["imported"][0] == 2_500
+        assert server.state.model("default").history.counts.history(720, engine.clock())[1] == [], "nothing was live"
     events = pl.read_parquet(tmp_path / "events.parquet")
-    assert set(events["arm"]) == {"baseline"}
+    assert set(events["arm"]) == {"imported"}
     assert events["scores"].explode().null_count() == 2_500 * 5
 
 

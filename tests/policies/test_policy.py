@@ -1,5 +1,6 @@
 """What all policies of the registry share: the contract, checks in one place, settings, copies."""
 
+import copy
 import inspect
 import pydoc
 
@@ -129,3 +130,33 @@ def test_copies_share_what_never_changes_and_learn_on_their_own() -> None:
     assert (policy.n_updates, twin.n_updates) == (0, 1)
     assert twin.catalog is policy.catalog
     assert policy.with_settings(delta=0.5).settings == policy.Settings(steps=50, delta=0.5)
+
+
+@EVERY
+def test_a_policy_without_rng_draws_on_from_a_generator_of_its_own(
+    kind: type[Policy], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = []
+
+    def seeded(*seed: int) -> np.random.Generator:
+        assert not seed, "the policy's own generator starts with fresh entropy"
+        started.append(np.random.Generator(np.random.PCG64(3 + len(started))))
+        return started[-1]
+
+    policy, same = (make_policy(kind, CATALOG, k=4, steps=100) for _ in range(2))
+    rng, before = np.random.Generator(np.random.PCG64(3)), policy.state()
+    with monkeypatch.context() as patched:
+        patched.setattr(np.random, "default_rng", seeded)
+        own = [policy.rank(4).items.tolist() for _ in range(30)]
+        copy.deepcopy(policy).rank(4)
+        assert len(started) == 2, "one generator for all lists of a policy, another for its copy"
+    assert own == [same.rank(4, rng=rng).items.tolist() for _ in range(30)]
+    assert (len(set(map(tuple, own))) > 1) == kind.randomised
+    np.testing.assert_equal(policy.state(), before)
+
+
+@EVERY
+def test_what_is_no_generator_is_refused(kind: type[Policy]) -> None:
+    policy = make_policy(kind, CATALOG, k=2, steps=100)
+    with pytest.raises(RankError, match=r"rng must be a numpy\.random\.Generator or None, got int"):
+        policy.rank(2, rng=5)  # type: ignore[arg-type]

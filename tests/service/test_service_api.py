@@ -519,6 +519,9 @@ def test_models(api: httpx.Client) -> None:
     changed = api.patch("/v1/models/mine", json={"gamma": 0.1, "pinned": [{"id": "item-3", "position": 2}]}).json()
     assert (changed["gamma"], changed["k"]) == (0.1, 2)
     assert ids(rank(api, "mine"))[1] == "item-3"
+    unknown = {"pinned": [{"id": "item-3", "position": 1}, {"id": "nowhere", "position": 2}]}
+    for refused in (api.patch("/v1/models/mine", json=unknown), api.put("/v1/models/other", json=unknown)):
+        assert "no item 'nowhere', so it cannot be pinned" in problem(refused, 422, "invalid")
     listed = {one["name"]: one for one in api.get("/v1/models").json()["models"]}
     assert listed["mine"] == changed
     assert "default" in listed

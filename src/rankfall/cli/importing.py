@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import click
 
 from rankfall.cli.column_names import click_log_options
+from rankfall.cli.first_model import beginning, first_model_options
 from rankfall.cli.progress import progress_bar
-from rankfall.cli.store_options import open_engine_at, store_options
+from rankfall.cli.store_options import open_engine_at, place_of, store_options
 
 
 @click.command(name="import")
@@ -17,13 +19,18 @@ from rankfall.cli.store_options import open_engine_at, store_options
 @store_options
 @click.option("--model", default="default", show_default=True, help="The model to teach.")
 @click_log_options
+@first_model_options
+@click.pass_context
 def command(
+    context: click.Context,
+    /,
     clicks: Path,
     data: Path | None,
     store: str | None,
     model: str,
     columns: tuple[tuple[str, str], ...],
     log_model: str | None,
+    **_: Any,
 ) -> None:
     """Teach a model from a click log.
 
@@ -31,14 +38,25 @@ def command(
     (name of the list), position (1 for the top), item and click (0 or 1), and, if there are any, user, segment, time
     and propensity; or a folder that rankfall export wrote. All of it is checked before anything is imported. Importing
     it again changes nothing; after a crash the same command continues. Servers may run meanwhile, and learn from it.
+    Where there is no store yet, --catalog makes one, with a first model, as rankfall serve does.
     """
     from rankfall.click_logs import read_click_log
     from rankfall.errors import FileError, RankfallError
     from rankfall.history.importing import import_clicks
 
-    with closing(open_engine_at(data, store)) as engine:
+    start = beginning(context)
+    if start.read is not None:
+        from rankfall.service.setup import prepare
+
+        for line in prepare(str(place_of(data, store)), *start):
+            click.echo(line)
+    try:
+        opened = open_engine_at(data, store)
+    except FileError as problem:
+        raise FileError(f"{problem}; give --catalog FILE to make one") from None
+    with closing(opened) as engine:
         if not engine.state.items.there:
-            raise RankfallError("the store has no catalog yet; start rankfall serve with --catalog FILE once")
+            raise RankfallError("the store has no catalog yet; give --catalog FILE")
         engine.state.model(model)
         try:
             whole = bool(engine.state.items.shape.whole_ids)

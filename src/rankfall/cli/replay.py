@@ -73,8 +73,8 @@ def command(
     """Let another policy learn from a log.
 
     LOG is a folder that rankfall export wrote, or, with --catalog, any click log (see rankfall import). Prints what the
-    policy learned, how often it would have shown the same list, and, if some lists were drawn at random, an estimate of
-    the click rate it would have had.
+    policy learned, how often it would have shown the same list, and, if lists were chosen at random with a chance that
+    is known, an estimate of the click rate it would have had.
     """
     from rich.console import Console
 
@@ -131,14 +131,14 @@ def _say(console: Console, result: Replay) -> None:
     for name, weight in result.weights.items():
         table.add_row(f"weight of {name}", f"{weight:+.4f}")
     table.add_section()
-    table.add_row("drawn at random, of those with feedback", f"{counts.random:,} ({result.support:.1%})")
+    table.add_row("with a known chance below 1, of those with feedback", f"{counts.random:,} ({result.support:.1%})")
     found = result.estimate
     if found is not None:
         table.add_row(
             "of these, lists that it would have shown",
             f"{found.matched:,} (effective sample size {found.effective:,.0f})",
         )
-        table.add_row("click rate of those drawn at random", f"{found.logged:.4f}")
+        table.add_row("click rate of those with a known chance", f"{found.logged:.4f}")
         table.add_row(
             "estimated click rate of this policy, IPS", _interval(found.ips.value, found.ips.low, found.ips.high)
         )

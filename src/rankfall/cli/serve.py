@@ -7,22 +7,16 @@ import os
 import socket
 from contextlib import nullcontext
 from pathlib import Path
-from typing import get_args
+from typing import Any
 
 import click
 
-from rankfall.catalog import Catalog
-from rankfall.cli.option_types import ForgettingType
+from rankfall.cli.first_model import beginning, first_model_options
 from rankfall.errors import RankfallError
-from rankfall.policies import SERVED
-from rankfall.policies.forgetting import Discount, Window
-from rankfall.policies.linear.settings import Feedback
 
 
 @click.command(name="serve")
-@click.option(
-    "--catalog", type=click.Path(path_type=Path), help="Parquet or CSV file of the items; read the first time only."
-)
+@first_model_options
 @click.option(
     "--data",
     type=click.Path(path_type=Path),
@@ -49,46 +43,6 @@ from rankfall.policies.linear.settings import Feedback
 )
 @click.option("--keys", type=click.Path(path_type=Path), help="TOML file of API keys; rankfall key makes them.")
 @click.option(
-    "--policy",
-    default="CascadeHybrid",
-    show_default=True,
-    type=click.Choice(list(SERVED)),
-    metavar="NAME",
-    help="Policy of the first model; rankfall policies marks those that can be served with *.",
-)
-@click.option(
-    "--gamma", default=1.0, show_default=True, type=click.FloatRange(0), help="How much the first model explores."
-)
-@click.option(
-    "--scope",
-    default="global",
-    show_default=True,
-    type=click.Choice(["global", "segment", "user"]),
-    help="Whether the first model has one state in all, or one for each segment or user.",
-)
-@click.option(
-    "--forgetting",
-    type=ForgettingType(),
-    help="How the first model forgets: discount=0.999, or window=1000 (lists).  [default: never]",
-)
-@click.option(
-    "--feedback",
-    type=click.Choice(get_args(Feedback)),
-    help="Which items count as seen in the first model: down to the first click, to the last, or all.",
-)
-@click.option(
-    "--id",
-    "id_column",
-    default="id",
-    show_default=True,
-    help="Column of ids in --catalog, if Rankfall did not write the file.",
-)
-@click.option("--title", help="Column of titles in --catalog.")
-@click.option("--topics", help="Column of topics in --catalog: lists, or names separated by |.")
-@click.option(
-    "--features", help="Columns of --catalog that become relevance features, separated by commas; they are scaled."
-)
-@click.option(
     "--in-memory",
     default=10_000,
     show_default=True,
@@ -110,8 +64,10 @@ from rankfall.policies.linear.settings import Feedback
     help="Seconds a list may wait for the store; then the caller gets its baseline.",
 )
 @click.option("--log-requests", is_flag=True, help="Log every request, not only slow and failed ones.")
+@click.pass_context
 def command(
-    catalog: Path | None,
+    context: click.Context,
+    /,
     data: Path,
     store: str | None,
     host: str,
@@ -119,24 +75,17 @@ def command(
     workers: int,
     allowed_hosts: tuple[str, ...],
     keys: Path | None,
-    policy: str,
-    gamma: float,
-    scope: str,
-    forgetting: Discount | Window | None,
-    feedback: Feedback | None,
-    id_column: str,
-    title: str | None,
-    topics: str | None,
-    features: str | None,
     in_memory: int,
     max_lag: float,
     rank_wait: float,
     log_requests: bool,
+    **_: Any,
 ) -> None:
     """Serve rankings and learn from feedback.
 
     Everything is kept in one SQLite file in --data, or in PostgreSQL with --store. --catalog is needed the first time;
-    from then on items are changed over HTTP, and --catalog is ignored.
+    from then on items and settings are changed over HTTP. A --catalog, or settings of the first model, that are not
+    those in the store are not taken, and a line says so.
     """
     try:
         import uvicorn
@@ -158,12 +107,7 @@ def command(
     if keys is not None:
         Keys.read(keys)
     place = store or str(data)
-    settings = {"policy": policy, "gamma": gamma, "scope": scope, "feedback": feedback}
-    if forgetting is not None:
-        told = {"discount": forgetting.rho} if isinstance(forgetting, Discount) else {"window": forgetting.lists}
-        settings["forgetting"] = told
-    read = None if catalog is None else (lambda: _read(catalog, id_column, title, topics, features))
-    lines = prepare(place, read, settings)
+    lines = prepare(place, *beginning(context))
     shown_host = f"[{host}]" if ":" in host else host
     Config(
         store=place,
@@ -220,15 +164,3 @@ def _loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def _read(path: Path, id_column: str, title: str | None, topics: str | None, features: str | None) -> Catalog:
-    """The catalog in a file that Rankfall wrote, or built from a table whose columns were named."""
-    if topics is None and features is None and path.suffix not in (".csv", ".tsv"):
-        return Catalog.read_parquet(path)
-    from rankfall.data import build_catalog
-
-    columns = tuple(name.strip() for name in (features or "").split(",") if name.strip())
-    built = build_catalog(path, id=id_column, title=title, topics=topics, features=columns)
-    click.echo(built.describe())
-    return built.catalog

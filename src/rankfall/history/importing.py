@@ -46,8 +46,8 @@ class Batch:
 class Importer:
     """Turns lists into events of a model.
 
-    Each is an event of the arm ``baseline``, as in mode ``apprentice``: made by others, and learned from. Its features
-    are those of the present catalog. A list with an item that the catalog does not have is left out as a whole: cut
+    Each is an event of the arm ``imported``: shown elsewhere, and learned from. Its features are those of the present
+    catalog. A list with an item that the catalog does not have is left out as a whole: cut
     short it would say of the items below something that nobody saw.
     """
 
@@ -101,7 +101,7 @@ class Importer:
             created=created,
             expires=expires,
             active=True,
-            arm="baseline",
+            arm="imported",
             learn=True,
             propensity=one.propensity,
             catalog=self._version,
@@ -122,7 +122,7 @@ class Importer:
             model_version=0,
             policy="baseline",
             mode=self._model.settings.mode,
-            arm="baseline",
+            arm="imported",
             expires_at=moment(expires),
             unknown=(),
         )

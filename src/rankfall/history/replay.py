@@ -26,14 +26,14 @@ NO_SUPPORT = (
     'probability of each list in the column "propensity"'
 )
 NO_MATCH = (
-    "no estimate: of {n} lists chosen at random none is one this policy would have shown. There are too many possible "
-    "lists; randomize over fewer candidates or shorter lists, or log for longer"
+    "no estimate: of {n} lists with a known chance below 1 none is one this policy would have shown. There are too "
+    "many possible lists; randomize over fewer candidates or shorter lists, or log for longer"
 )
 
 
 @dataclass
 class Counts:
-    """What was done with the lists of the log."""
+    """What was done with the lists of the log. ``random``: chosen with a known chance below 1, drawn or not."""
 
     lists: int = 0
     ranked: int = 0

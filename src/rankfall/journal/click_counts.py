@@ -18,7 +18,7 @@ class ClickCounts:
         self._buckets: dict[int, dict[int, dict[str, list[int]]]] = {
             width: {int(start): arms for start, arms in (buckets or {}).get(str(width), {}).items()} for width in _KEEP
         }
-        """By width, start and arm: lists with feedback, lists with a click, topics covered."""
+        """By width, start and arm: lists with feedback, lists with a click, topics covered. None of imported lists."""
 
     def add(self, at: float, arm: str, covered: int, *, clicked: bool, expired: bool) -> None:
         """Count the feedback on one list, or that none came."""
@@ -26,6 +26,8 @@ class ClickCounts:
         counts[0] += 1
         counts[1] += clicked
         counts[2] += expired
+        if arm == "imported":  # ``at`` is when it was imported, which says nothing about when it was shown
+            return
         for width, keep in _KEEP.items():
             buckets = self._buckets[width]
             start = int(at // width) * width

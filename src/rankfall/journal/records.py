@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
-Arm: TypeAlias = Literal["policy", "baseline", "control", "fallback"]
+Arm: TypeAlias = Literal["policy", "baseline", "control", "fallback", "imported"]
 """Whose list was shown: the policy's, or the caller's: by the mode of the model (``baseline``), because the user is in
 the control group (``control``), or because the policy failed (``fallback``)."""
 

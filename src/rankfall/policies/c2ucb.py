@@ -115,7 +115,7 @@ class C2UCB(Policy):
             raise ValueError(f"a state of {len(model.weights)} columns for {self._features.shape[1]}")
         self._model = model
 
-    def choose(self, request: Request, rng: np.random.Generator | None) -> Ranking:  # noqa: ARG002 - draws nothing
+    def choose(self, request: Request, rng: np.random.Generator) -> Ranking:  # noqa: ARG002 - draws nothing
         """The greedy list for upper confidence bounds and entropy; ties go to the lowest row."""
         items, candidates = request.empty_list(), request.rows
         if request.fixed:

@@ -16,7 +16,6 @@ from rankfall.kernels import pdgd
 from rankfall.policies.clicks import Click, all_clicks
 from rankfall.policies.plain_features import plain_features
 from rankfall.policies.policy import Policy
-from rankfall.policies.randomness import generator
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request
 from rankfall.policies.settings import PolicySettings, flag, real
@@ -123,11 +122,11 @@ class PDGD(Policy):
         """``f(a)`` of every item. Differences matter, not the level."""
         return self._scores.copy()
 
-    def choose(self, request: Request, rng: np.random.Generator | None) -> Ranking:
+    def choose(self, request: Request, rng: np.random.Generator) -> Ranking:
         """A list drawn from the Plackett-Luce model over what is allowed."""
         rows = request.rows
         items, scores = np.empty(request.k, dtype=np.int64), np.empty(request.k)
-        rest = pdgd.draw(rows, self._scores, generator(rng).gumbel(size=len(rows)), items, scores)
+        rest = pdgd.draw(rows, self._scores, rng.gumbel(size=len(rows)), items, scores)
         features = self._features.take(items, axis=0)
         return Ranking.trusted(items, rest, self.catalog, scores, features=features, weights=self.arrays["weights"])
 

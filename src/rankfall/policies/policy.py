@@ -58,7 +58,7 @@ class Policy(ABC):
     :meth:`learn` what clicks mean. Everything else is here: checks, copies, saving and loading. The contract, which
     :func:`rankfall.check_policy` tries out:
 
-    - ``rank`` never changes the policy and draws randomness only from ``rng``.
+    - ``rank`` never changes what was learned, and draws randomness only from the generator it is given.
     - ``update`` gets back the ranking it is about; feedback may come late, out of order, or never.
     - The state is plain arrays by name; a policy restored from them goes on bit for bit.
 
@@ -98,6 +98,7 @@ class Policy(ABC):
 
     settings: Any
     arrays: dict[str, NDArray[Any]]
+    _rng: np.random.Generator | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -144,8 +145,8 @@ class Policy(ABC):
         self.arrays = {}
 
     @abstractmethod
-    def choose(self, request: Request, rng: np.random.Generator | None) -> Ranking:
-        """Make the list for a checked request. Called by :meth:`rank`; must not change the policy."""
+    def choose(self, request: Request, rng: np.random.Generator) -> Ranking:
+        """Make the list for a checked request, drawing from ``rng`` only; must not change what was learned."""
 
     @abstractmethod
     def learn(self, ranking: Ranking, clicks: list[int]) -> None:
@@ -175,7 +176,8 @@ class Policy(ABC):
         ``fixed`` holds rows at 0-based positions, whether they are candidates or not, and shows them nowhere else;
         the rest is chosen around them. With every position fixed, this is what the policy makes of a given list.
 
-        Policies that draw take their random numbers from ``rng``; without it, from a new generator with a fixed seed.
+        Policies that draw take their random numbers from ``rng``; without it, from a generator of their own, which
+        starts with fresh entropy. For a list that can be made again, give ``rng``.
 
         >>> from rankfall import Catalog, CascadeLinUCB
         >>> policy = CascadeLinUCB(Catalog(relevance=[[1.0], [3.0], [2.0]]))
@@ -191,7 +193,17 @@ class Policy(ABC):
                 raise RankError(f"{type(self).__name__} cannot hold rows at fixed positions: {self.why_not_fixed}")
         elif request is None or type(k) is not int or k != request.k:
             request = self._unlimited = check_request(k, self.n_items)
-        return self.choose(request, rng)
+        return self.choose(request, self._generator(rng))
+
+    def _generator(self, rng: np.random.Generator | None) -> np.random.Generator:
+        """The caller's generator, or the policy's own; that is no part of the state, and is not saved."""
+        if rng is None:
+            if self._rng is None:
+                self._rng = np.random.default_rng()
+            return self._rng
+        if not isinstance(rng, np.random.Generator):
+            raise RankError(f"rng must be a numpy.random.Generator or None, got {type(rng).__name__}")
+        return rng
 
     def update(self, ranking: Ranking, click: Click) -> None:
         """Learn from clicks at 0-based positions, or from None for no click; the ranking may be an old one."""
@@ -239,7 +251,7 @@ class Policy(ABC):
     def fresh(self) -> Self:
         """The same policy before it has learned anything; the two share what never changes."""
         twin = copy.copy(self)
-        twin._n_updates = 0
+        twin._n_updates, twin._rng = 0, None
         twin.begin()
         return twin
 

@@ -31,11 +31,11 @@ class RankingCache:
     def __init__(self) -> None:
         self._last: tuple[int, int, Ranking] | None = None
 
-    def rank(self, policy: Policy, k: int) -> Ranking:
+    def rank(self, policy: Policy, k: int, rng: np.random.Generator) -> Ranking:
         """The best of all items."""
         updates, last = policy.n_updates, self._last
         if last is None or last[0] != updates or last[1] != k:
-            last = self._last = (updates, k, policy.rank(k))
+            last = self._last = (updates, k, policy.rank(k, rng=rng))
         return last[2]
 
 
@@ -75,7 +75,7 @@ class OwnerView:
 
     def rank(self, k: int, rng: np.random.Generator) -> Ranking:
         """The best of all items."""
-        return self.policy.rank(k, rng=rng) if self.policy.randomised else self.cache.rank(self.policy, k)
+        return self.policy.rank(k, rng=rng) if self.policy.randomised else self.cache.rank(self.policy, k, rng)
 
 
 @dataclass(frozen=True, eq=False)

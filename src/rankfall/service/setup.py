@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from rankfall.catalog import Catalog
@@ -16,7 +18,7 @@ from rankfall.service.items import fitting
 from rankfall.service.model import Model
 from rankfall.service.template import policy_of
 from rankfall.stores import open_store, without_secrets
-from rankfall.wire import ModelSettings, convert
+from rankfall.wire import ModelChanges, ModelSettings, convert
 
 FIRST = "default"
 LARGEST_USUAL = 10.0
@@ -24,7 +26,10 @@ LARGEST_USUAL = 10.0
 
 
 def prepare(place: str, read: Callable[[], Catalog] | None, settings: Mapping[str, Any]) -> list[str]:
-    """Make the store ready to serve; lines that say what it holds. ``read`` gives the catalog, if one was named."""
+    """Make the store ready to serve; lines that say what it holds.
+
+    ``read`` gives the catalog, if one was named; ``settings`` are those of the first model that were given.
+    """
     engine = Engine(open_store(place))
     try:
         stopped, lines = engine.state.stopped, []
@@ -56,7 +61,9 @@ def _fill(engine: Engine, place: str, read: Callable[[], Catalog] | None, settin
         lines += _unscaled(catalog)
     elif read is not None:
         lines.append(f"The catalog is the one in the store ({len(catalog):,} items); --catalog was not read.")
-    if not state.models:
+    if state.models:
+        lines += _not_taken(state.models.get(FIRST), settings)
+    else:
         first = convert(ModelSettings, dict(settings))
         policy_of(first, catalog)  # raises what does not fit, before anything is written
     if state.catalog is None:
@@ -77,6 +84,27 @@ def _unscaled(catalog: Catalog) -> list[str]:
         "far too much with larger ones. rankfall catalog build scales them."
         for j in np.flatnonzero(largest > LARGEST_USUAL)
     ]
+
+
+def _not_taken(first: Model | None, given: Mapping[str, Any]) -> list[str]:
+    """What to do about settings that were given and are not those of the first model, which exists already."""
+    if first is None:
+        return [f"There are models, and none is called {FIRST!r}: {', '.join(given)} not taken."] if given else []
+    now = msgspec.to_builtins(first.settings)
+    others = {name: value for name, value in given.items() if now[name] != value}
+    if not others:
+        return []
+    said = ", ".join(f"{name} {_short(now[name])}, not {_short(value)}" for name, value in others.items())
+    free = {name: value for name, value in others.items() if name in ModelChanges.__struct_fields__}
+    how = f"To change it: PATCH /v1/models/{FIRST} with {json.dumps(free)}." if free else ""
+    if len(free) < len(others):
+        fixed = ", ".join(name for name in others if name not in free)
+        how += f"{' ' if how else ''}For another {fixed} make a second model: PUT /v1/models/NAME."
+    return [f"Model {FIRST!r} keeps the settings in the store: {said}. {how}"]
+
+
+def _short(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _line(model: Model) -> str:

@@ -38,6 +38,16 @@ def check_served(policy: str) -> None:
         )
 
 
+def check_pinned(settings: ModelSettings, catalog: Catalog) -> None:
+    """Raise if an item is pinned that nobody can show. Those that leave the catalog later are passed over."""
+    for pin in settings.pinned:
+        if pin.id not in catalog:
+            raise InvalidError(
+                f"the catalog has no item {short(pin.id)}, so it cannot be pinned; add the item first",
+                where="body.pinned",
+            )
+
+
 def _forgetting(settings: ModelSettings) -> Discount | Window | None:
     given = settings.forgetting
     if given is None:
@@ -62,6 +72,8 @@ def changed(settings: ModelSettings, changes: Mapping[str, Any], catalog: Catalo
             f"{new.policy}"
         )
     policy_of(new, catalog)
+    if "pinned" in changes:
+        check_pinned(new, catalog)
     return new
 
 

@@ -133,5 +133,5 @@ class Upkeep:
 
     def _note(self, tx: Transaction, expired_up_to: float) -> None:
         """Note how far lists were looked at; not if the store went back in time, as some must be looked at again."""
-        if tx.holds(self._state.mark):
+        if self._rebuilds == self._state.rebuilds and tx.holds(self._state.mark):
             tx.note(_NOTE, repr(expired_up_to))

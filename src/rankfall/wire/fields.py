@@ -25,7 +25,9 @@ Seen: TypeAlias = Literal["cascade", "last_click", "all"]
 
 # Words in responses are listed in the interface's description, but not enforced: a client must be able to read the
 # responses of a newer service.
-Arm: TypeAlias = Annotated[str, Meta(extra_json_schema={"enum": ["policy", "baseline", "control", "fallback"]})]
+Arm: TypeAlias = Annotated[
+    str, Meta(extra_json_schema={"enum": ["policy", "baseline", "control", "fallback", "imported"]})
+]
 Result: TypeAlias = Literal["accepted", "duplicate", "late", "unknown", "rejected"]
 
 

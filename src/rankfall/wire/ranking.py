@@ -84,7 +84,7 @@ class RankResponse(Response, frozen=True, kw_only=True):
     """A list to show, best item first.
 
     ``arm`` says whose list it is: ``policy`` (learned), ``baseline`` or ``control`` (the caller's, by mode or by the
-    control group), ``fallback`` (the caller's, because something failed).
+    control group), ``fallback`` (the caller's, because something failed), ``imported`` (shown elsewhere, from a log).
     """
 
     event_id: Annotated[str | None, Meta(description="what feedback names; null if the list could not be stored")]

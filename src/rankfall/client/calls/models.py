@@ -2,11 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TypedDict, Unpack
 
 from rankfall.client.call import Call
 from rankfall.client.encoding import body, path, query
-from rankfall.wire import HistoryResponse, ModelResponse, ModelsResponse, NamedSettings, VersionResponse
+from rankfall.wire import (
+    HistoryResponse,
+    Mode,
+    ModelResponse,
+    ModelsResponse,
+    NamedSettings,
+    Scope,
+    Seen,
+    VersionResponse,
+)
+
+
+class Changes(TypedDict, total=False):
+    """Settings that can be changed of a model; docs/service.md has their meanings."""
+
+    policy: str
+    gamma: float
+    k: int
+    mode: Mode
+    feedback_wait: float
+    control: float
+    randomize: float
+    pinned: Iterable[Mapping[str, Any]]
+    blocked: Iterable[str | int]
+
+
+class Settings(Changes, total=False):
+    """All settings of a model."""
+
+    scope: Scope
+    forgetting: Mapping[str, float] | None
+    feedback: Seen | None
 
 
 def models() -> Call[list[NamedSettings]]:
@@ -14,8 +46,11 @@ def models() -> Call[list[NamedSettings]]:
     return Call("GET", "/v1/models", lambda reply: reply.read(ModelsResponse).models)
 
 
-def create_model(model: str, /, **settings: Any) -> Call[NamedSettings]:
+def create_model(model: str, /, **settings: Unpack[Settings]) -> Call[NamedSettings]:
     """Make a model; settings not given have the service's defaults.
+
+    They are ``policy``, ``gamma``, ``k``, ``mode``, ``feedback_wait``, ``control``, ``randomize``, ``pinned``,
+    ``blocked``, ``scope``, ``forgetting`` and ``feedback``.
 
     Making it again with the same settings changes nothing; with others it is a `ConflictError`.
 
@@ -24,7 +59,7 @@ def create_model(model: str, /, **settings: Any) -> Call[NamedSettings]:
     >>> create_model("news", k=5, forgetting={"discount": 0.99}).content
     b'{"k":5,"forgetting":{"discount":0.99}}'
     """
-    return Call("PUT", path("models", model), lambda reply: reply.read(NamedSettings), content=body(settings))
+    return Call("PUT", path("models", model), lambda reply: reply.read(NamedSettings), content=body({**settings}))
 
 
 def model(model: str = "default", *, user: str | None = None, segment: str | None = None) -> Call[ModelResponse]:
@@ -33,15 +68,15 @@ def model(model: str = "default", *, user: str | None = None, segment: str | Non
     return Call("GET", path("models", model), lambda reply: reply.read(ModelResponse), params=params)
 
 
-def change_model(model: str, /, **settings: Any) -> Call[NamedSettings]:
-    """Change settings of a model; what it has learned stays.
+def change_model(model: str, /, **settings: Unpack[Changes]) -> Call[NamedSettings]:
+    """Change settings of a model, all but ``scope``, ``forgetting`` and ``feedback``; what it has learned stays.
 
     Examples
     --------
     >>> change_model("default", gamma=0.5).method
     'PATCH'
     """
-    return Call("PATCH", path("models", model), lambda reply: reply.read(NamedSettings), content=body(settings))
+    return Call("PATCH", path("models", model), lambda reply: reply.read(NamedSettings), content=body({**settings}))
 
 
 def reset_model(model: str) -> Call[int]:

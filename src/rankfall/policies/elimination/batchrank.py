@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from rankfall.arrays import FloatArray, IntArray, frozen
 from rankfall.kernels import batchrank
 from rankfall.policies.policy import Policy
-from rankfall.policies.randomness import generator
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request
 from rankfall.policies.settings import PolicySettings, count, real
@@ -138,10 +137,10 @@ class BatchRank(Policy):
         """How often each item is shown in a stage: ``n_l``."""
         return max(1, math.ceil(self.settings.samples * 4.0**stage * math.log(self.settings.steps)))
 
-    def choose(self, request: Request, rng: np.random.Generator | None) -> Ranking:
+    def choose(self, request: Request, rng: np.random.Generator) -> Ranking:
         """Show what every batch wants to explore, on its positions."""
         items, serials = np.empty(request.k, dtype=np.int64), np.empty(request.k, dtype=np.int64)
-        coins = generator(rng).random(self.n_items + self.k)
+        coins = rng.random(self.n_items + self.k)
         known = self.arrays
         batchrank.display(
             known["first"],

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from rankfall.arrays import fill, rows
 from rankfall.errors import ProblemError
 from rankfall.policies.policy import Policy
-from rankfall.policies.randomness import generator
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request
 from rankfall.policies.settings import PolicySettings, count, flag, real, wholes
@@ -165,7 +164,7 @@ class BubbleRank(Policy):
         self._wins = {(i, j): n for i, j, n in wins}
         self._better = {(i, j) for i, j in self._wins if self._is_better(i, j)}
 
-    def choose(self, request: Request, rng: np.random.Generator | None) -> Ranking:
+    def choose(self, request: Request, rng: np.random.Generator) -> Ranking:
         """The first ``k`` of the base list, some neighbours exchanged at random (lines 1 and 2)."""
         base, k = self.base, request.k
         if not request.everything:
@@ -173,7 +172,7 @@ class BubbleRank(Policy):
             base = tuple(item for item in base if item in may)
         parity, hidden = (self._n_updates + 1) % 2, -1
         shown = list(base[:k])
-        coins = generator(rng).random(k // 2 + 2).tolist()  # as many for either parity
+        coins = rng.random(k // 2 + 2).tolist()  # as many for either parity
         for first in range(parity, k - 1, 2):
             i, j = shown[first], shown[first + 1]
             if coins[first // 2] < 0.5 and (i, j) not in self._better:

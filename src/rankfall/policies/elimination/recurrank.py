@@ -16,7 +16,6 @@ from rankfall.errors import FeedbackError, ProblemError
 from rankfall.policies.elimination.g_optimal import g_optimal, in_span
 from rankfall.policies.plain_features import plain_features
 from rankfall.policies.policy import Policy
-from rankfall.policies.randomness import generator
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request
 from rankfall.policies.settings import PolicySettings, count, flag, real
@@ -255,9 +254,9 @@ class RecurRank(Policy):
         self._running = {instance.serial: instance for instance in order}
         self._serial, self._n_updates = int(arrays["serial"]), int(arrays["n_updates"])
 
-    def choose(self, request: Request, rng: np.random.Generator | None) -> Ranking:
+    def choose(self, request: Request, rng: np.random.Generator) -> Ranking:
         """Every block in turn: an item it wants to try, then its best ones."""
-        rng, k, rows = generator(rng), request.k, request.rows
+        k, rows = request.k, request.rows
         barred = None if request.everything else frozenset(range(self.n_items)).difference(rows.tolist())
         items: list[int] = []
         counted: list[int] = []

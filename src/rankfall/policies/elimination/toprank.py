@@ -14,7 +14,6 @@ from rankfall.arrays import BoolArray, IntArray
 from rankfall.errors import FeedbackError, ProblemError
 from rankfall.kernels import toprank
 from rankfall.policies.policy import Policy
-from rankfall.policies.randomness import generator
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request
 from rankfall.policies.settings import PolicySettings, count, real
@@ -145,10 +144,10 @@ class TopRank(Policy):
         level = self.level
         return tuple(tuple(np.flatnonzero(level == d).tolist()) for d in range(int(level.max()) + 1))
 
-    def choose(self, request: Request, rng: np.random.Generator | None) -> Ranking:
+    def choose(self, request: Request, rng: np.random.Generator) -> Ranking:
         """The first ``k`` items, block by block, each block in random order (lines 1 and 2)."""
         known, rows = self.arrays["level"], request.rows
-        order = known + generator(rng).random(self.n_items)  # sorted uniform numbers: a uniformly random order
+        order = known + rng.random(self.n_items)  # sorted uniform numbers: a uniformly random order
         if request.everything:
             return Ranking.trusted(order.argsort()[: request.k].copy(), known, self.catalog)
         level = np.full(self.n_items, -1.0)

@@ -26,7 +26,6 @@ from rankfall.policies.linear.explain import explanations, named_weights
 from rankfall.policies.linear.ridge import Ridge
 from rankfall.policies.linear.settings import EpsilonSettings, Exploration, Feedback, LinearSettings
 from rankfall.policies.policy import Need, Policy
-from rankfall.policies.randomness import generator
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request
 
@@ -164,14 +163,14 @@ class LinearPolicy(Policy):
         """Its live model; hold its lock while you read it."""
         return self._model
 
-    def choose(self, request: Request, rng: np.random.Generator | None) -> Ranking:
+    def choose(self, request: Request, rng: np.random.Generator) -> Ranking:
         """The greedy list; ties go to the lowest row.
 
         Policies that draw take from ``rng`` one standard normal number for each weight (Thompson sampling), or one
         coin and, if it says so, a random order of the items (epsilon).
         """
         items, allowed = request.empty_list(), request.rows
-        own = generator(rng) if self.randomised else None
+        own = rng if self.randomised else None
         if own is not None and isinstance(self.settings, EpsilonSettings) and own.random() < self.settings.epsilon:
             free = items < 0
             items[free] = own.permutation(allowed)[: np.count_nonzero(free)]

@@ -10,7 +10,6 @@ import numpy as np
 from rankfall.arrays import FloatArray, IntArray
 from rankfall.errors import FeedbackError
 from rankfall.kernels import ranked
-from rankfall.policies.randomness import generator
 from rankfall.policies.ranked.policy import Choices, Counted, RankedPolicy, RankedSettings
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request
@@ -87,9 +86,9 @@ class RankedEXP3(RankedPolicy):
         everything = np.ones(self.n_items, dtype=bool)
         return ranked.exp3_probabilities(self.arrays["log_weights"], self.exploration, everything)
 
-    def choose(self, request: Request, rng: np.random.Generator | None) -> Ranking:
+    def choose(self, request: Request, rng: np.random.Generator) -> Ranking:
         """Show what the bandits choose."""
-        coins = generator(rng).random(2 * request.k)
+        coins = rng.random(2 * request.k)
         items, chosen, odds = request.empty_list(), np.empty(request.k, dtype=np.int64), np.empty(request.k)
         log_weights = self.arrays["log_weights"]
         ranked.exp3_list(log_weights, self.exploration, request.allowed, coins, items, chosen, odds)

@@ -8,7 +8,6 @@ import numpy as np
 
 from rankfall.arrays import IntArray
 from rankfall.kernels import ranked
-from rankfall.policies.randomness import generator
 from rankfall.policies.ranked.policy import Choices, Counted, RankedPolicy, RankedSettings
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request
@@ -78,9 +77,9 @@ class RankedUCB1(RankedPolicy):
         """Which clicks are told to the bandits."""
         return self.settings.clicks
 
-    def choose(self, request: Request, rng: np.random.Generator | None) -> Ranking:
+    def choose(self, request: Request, rng: np.random.Generator) -> Ranking:
         """Show what the bandits choose."""
-        coins = generator(rng).random(2 * request.k)
+        coins = rng.random(2 * request.k)
         items, chosen = request.empty_list(), np.empty(request.k, dtype=np.int64)
         known, exploration = self.arrays, self.settings.exploration
         ranked.ucb_list(

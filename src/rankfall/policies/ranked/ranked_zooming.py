@@ -91,7 +91,7 @@ class RankedZooming(RankedPolicy):
         for position in range(self.k):
             self._cover(position)
 
-    def choose(self, request: Request, rng: np.random.Generator | None) -> Ranking:  # noqa: ARG002 - draws nothing
+    def choose(self, request: Request, rng: np.random.Generator) -> Ranking:  # noqa: ARG002 - draws nothing
         """Show what the bandits choose."""
         items, chosen = request.empty_list(), np.empty(request.k, dtype=np.int64)
         known = self.arrays

@@ -9,7 +9,6 @@ import numpy as np
 from rankfall.arrays import FloatArray, IntArray
 from rankfall.errors import ProblemError
 from rankfall.kernels import item_bounds
-from rankfall.policies.randomness import generator
 from rankfall.policies.settings import PolicySettings, reals
 from rankfall.policies.tabular.policy import Rng, Table, TabularPolicy
 
@@ -65,4 +64,4 @@ class CascadeTS(TabularPolicy):
         """The highest samples of the posteriors."""
         shapes = np.empty((2, self.n_items))
         item_bounds.posterior(*table, *self.settings.prior, shapes)
-        item_bounds.share_list(rows, generator(rng).standard_gamma(shapes), items, scores)
+        item_bounds.share_list(rows, rng.standard_gamma(shapes), items, scores)

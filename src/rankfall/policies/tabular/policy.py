@@ -26,7 +26,7 @@ from rankfall.policies.tabular.counts import ItemCounts
 Table: TypeAlias = tuple[FloatArray, FloatArray]
 """How often each item of a catalog was observed and clicked."""
 
-Rng: TypeAlias = np.random.Generator | None
+Rng: TypeAlias = np.random.Generator
 
 MOST_TOLD = 50
 """Items that :meth:`TabularPolicy.learned` names: those observed most."""

@@ -13,6 +13,7 @@ const ARMS = [
   ["control", "control"],
   ["baseline", "baseline"],
   ["fallback", "fallback"],
+  ["imported", "imported"],
 ];
 
 const rateChart = new LineChart(byId("rate-chart"), {
@@ -102,7 +103,7 @@ function lift(policy, control, share) {
   const note = (...text) => h("p", { class: "muted small" }, ...text);
   if (!control.with_feedback && !share) {
     return [big("No control group"), note("Set ", h("code", {}, "control"), " above 0, and that share of users keeps "
-      + "the caller's list. Only then can the gain be measured.")];
+      + "the caller's list. Only then can the gain be measured. ", ...noBaseline())];
   }
   if (policy.with_feedback < ENOUGH || control.with_feedback < ENOUGH) {
     return [big("Not enough yet"), note(`A comparison needs ${ENOUGH} lists with feedback on each side; there are `
@@ -118,7 +119,13 @@ function lift(policy, control, share) {
     note(`Click rate, learned minus control. 95 % interval ${points(low)} to ${points(high)} points`,
       relative === null ? "" : `; ${points(relative)} % relative`, " (Newcombe). It holds for one look at a time "
       + "chosen beforehand, not for waiting until it turns."),
+    note(...noBaseline()),
   ];
+}
+
+function noBaseline() {
+  return ["Send your own order as ", h("code", {}, "baseline"), " with each request: without it control lists are the "
+    + "candidates, or the first items of the catalog, in their order, and the gain over them looks larger than it is."];
 }
 
 /** `name` is whose weights these are, where each user or segment learns apart; `showAll` asks for all of them. */

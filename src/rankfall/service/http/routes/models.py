@@ -16,7 +16,7 @@ from rankfall.service.http.bodies import json_response, read_json
 from rankfall.service.http.operations import Operations
 from rankfall.service.http.parameters import path_name, read_query
 from rankfall.service.owners import OwnerView
-from rankfall.service.template import changed, policy_of
+from rankfall.service.template import changed, check_pinned, policy_of
 from rankfall.wire import (
     ArmCounts,
     Bucket,
@@ -61,7 +61,9 @@ async def create_model(request: Request) -> Response:
     name = path_name(request, "model")
     settings = read_json(request, ModelSettings)
     state = state_of(request)
-    await asyncio.to_thread(policy_of, settings, await state.laid_out())  # raises what the catalog cannot give
+    catalog = await state.laid_out()
+    await asyncio.to_thread(policy_of, settings, catalog)  # raises what the catalog cannot give
+    check_pinned(settings, catalog)
     created = await state.engine.writer.submit(CreateModel(name, settings))
     return json_response(_named(name, settings), 201 if created else 200)
 

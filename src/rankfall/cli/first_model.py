@@ -1,0 +1,118 @@
+"""The options that say what a new store begins with: its catalog, and its first model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, get_args
+
+import click
+from click.core import ParameterSource
+
+from rankfall.catalog import Catalog
+from rankfall.cli.option_types import ForgettingType
+from rankfall.policies import SERVED
+from rankfall.policies.forgetting import Discount
+from rankfall.policies.linear.settings import Feedback
+from rankfall.wire import ModelSettings
+
+C = TypeVar("C", bound=Callable[..., Any])
+_MODEL = ("policy", "gamma", "scope", "forgetting", "feedback")
+
+
+class Beginning(NamedTuple):
+    """How to read the catalog, if a file was named, and the settings of the first model that were given."""
+
+    read: Callable[[], Catalog] | None
+    settings: dict[str, Any]
+
+
+def first_model_options(command: C) -> C:
+    """The options of the catalog and the first model; :func:`beginning` makes something of their values."""
+    default = ModelSettings()
+    for option in reversed(
+        (
+            click.option(
+                "--catalog",
+                type=click.Path(path_type=Path),
+                help="Parquet or CSV file of the items; read the first time only.",
+            ),
+            click.option(
+                "--policy",
+                default=default.policy,
+                show_default=True,
+                type=click.Choice(list(SERVED)),
+                metavar="NAME",
+                help="Policy of the first model; rankfall policies marks those that can be served with *.",
+            ),
+            click.option(
+                "--gamma",
+                default=default.gamma,
+                show_default=True,
+                type=click.FloatRange(0),
+                help="How much the first model explores.",
+            ),
+            click.option(
+                "--scope",
+                default=default.scope,
+                show_default=True,
+                type=click.Choice(["global", "segment", "user"]),
+                help="Whether the first model has one state in all, or one for each segment or user.",
+            ),
+            click.option(
+                "--forgetting",
+                type=ForgettingType(),
+                help="How the first model forgets: discount=0.999, or window=1000 (lists).  [default: never]",
+            ),
+            click.option(
+                "--feedback",
+                type=click.Choice(get_args(Feedback)),
+                help="Which items count as seen in the first model: down to the first click, to the last, or all.",
+            ),
+            click.option(
+                "--id",
+                "id_column",
+                default="id",
+                show_default=True,
+                help="Column of ids in --catalog, if Rankfall did not write the file.",
+            ),
+            click.option("--title", help="Column of titles in --catalog.  [default: title, if there is one]"),
+            click.option(
+                "--topics",
+                help="Column of topics in --catalog: lists, or names separated by |.  [default: topics, if there is one]",
+            ),
+            click.option(
+                "--features",
+                help="Columns of --catalog that become relevance features, separated by commas; they are scaled.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def beginning(context: click.Context) -> Beginning:
+    """What the options of a command say. Settings that nobody gave are left out: the service has defaults."""
+    values = context.params
+    given = [name for name in _MODEL if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
+    settings = {name: values[name] for name in given}
+    if (forgetting := settings.get("forgetting")) is not None:
+        fades = isinstance(forgetting, Discount)
+        settings["forgetting"] = {"discount": forgetting.rho} if fades else {"window": forgetting.lists}
+    path = values["catalog"]
+    if path is None:
+        return Beginning(None, settings)
+    columns = [values[name] for name in ("id_column", "title", "topics", "features")]
+    return Beginning(lambda: _read(path, *columns), settings)
+
+
+def _read(path: Path, id_column: str, title: str | None, topics: str | None, features: str | None) -> Catalog:
+    """The catalog in a file that Rankfall wrote, or built from a table whose columns were named."""
+    if topics is None and features is None and path.suffix not in (".csv", ".tsv"):
+        return Catalog.read_parquet(path)
+    from rankfall.data import build_catalog
+
+    columns = tuple(name.strip() for name in (features or "").split(",") if name.strip())
+    built = build_catalog(path, id=id_column, title=title, topics=topics, features=columns)
+    click.echo(built.describe())
+    return built.catalog
