@@ -258,6 +258,21 @@ class Catalog:
         ids = tuple(compress(self.ids, stays))
         return self._like(self.coverage.take(left, axis=0), self.relevance.take(left, axis=0), ids, titles)
 
+    def with_topics(self, names: Iterable[str]) -> Catalog:
+        """The same items with further topics, which none of them covers.
+
+        >>> Catalog([[0.5]], topics=["war"]).with_topics(["art"]).coverage.tolist()
+        [[0.5, 0.0]]
+        """
+        added = tuple(names)
+        topics = _unique("topics", (*self.topics, *added), numbered("topic", self.n_topics + len(added)))
+        coverage = np.hstack([self.coverage, np.zeros((len(self), len(added)))])
+        catalog = self._like(coverage, self.relevance, self.ids, self.titles)
+        catalog.topics = topics
+        if "_row_of" in self.__dict__:
+            catalog._row_of = self._row_of
+        return catalog
+
     def with_recipe(self, recipe: Recipe) -> Catalog:
         """The same items with another recipe, by which later ones become features; names of features are its names."""
         if len(recipe.features) != self.n_features:

@@ -25,6 +25,7 @@ class Changes:
     Attributes
     ----------
     added, changed, removed : ids.
+    topics : new ones.
     recipe : whether the recipe of features is another.
     same : how many items stay as they are.
     """
@@ -32,16 +33,18 @@ class Changes:
     added: tuple[Id, ...]
     changed: tuple[Id, ...]
     removed: tuple[Id, ...]
+    topics: tuple[str, ...]
     recipe: bool
     same: int
 
     def __bool__(self) -> bool:
-        return bool(self.added or self.changed or self.removed or self.recipe)
+        return bool(self.added or self.changed or self.removed or self.topics or self.recipe)
 
     def describe(self) -> str:
         """In a line or two."""
         counts = f"{len(self.added):,} items to add, {len(self.changed):,} to change, {len(self.removed):,} to remove"
         lines = [f"{counts}; {self.same:,} are the same."]
+        lines += [f"New topics: {', '.join(self.topics)}."] if self.topics else []
         lines += ["Another recipe of features."] if self.recipe else []
         return "\n".join(lines)
 
@@ -49,10 +52,7 @@ class Changes:
 def difference(client: Client, catalog: Catalog, *, keep: bool = False) -> Changes:
     """What must change for the service to have this catalog; ``keep`` lets other items stay."""
     now = client.catalog()
-    if set(now.topics) != set(catalog.topics):
-        one = min(set(now.topics) ^ set(catalog.topics))
-        where = "the service" if one in now.topics else "the file"
-        raise CatalogError(f"only {where} has topic {one!r}; topics of a running service stay as they are")
+    new = tuple(topic for topic in catalog.topics if topic not in now.topics)
     names = now.feature_names
     if now.features != catalog.n_features or (catalog.recipe is not None and list(catalog.features) != names):
         raise CatalogError(
@@ -72,7 +72,7 @@ def difference(client: Client, catalog: Catalog, *, keep: bool = False) -> Chang
     added = tuple(item for item in catalog.ids if item not in seen)
     recipe = catalog.recipe is not None and catalog.recipe.digest != now.recipe
     kept = len(removed) if keep else 0
-    return Changes(added, tuple(changed), () if keep else tuple(removed), recipe, len(seen) - len(changed) + kept)
+    return Changes(added, tuple(changed), () if keep else tuple(removed), new, recipe, len(seen) - len(changed) + kept)
 
 
 def _same(item: Item, catalog: Catalog, row: int, *, titled: bool) -> bool:
@@ -82,7 +82,9 @@ def _same(item: Item, catalog: Catalog, row: int, *, titled: bool) -> bool:
 
 
 def synchronise(client: Client, catalog: Catalog, changes: Changes) -> None:
-    """Make the changes: first items that are put, then those that are removed. Doing it again does no harm."""
+    """Make the changes: topics, then items that are put, then those that are removed. Doing it again does no harm."""
+    if changes.topics:
+        client.add_topics(changes.topics)
     order = client.catalog().topics
     put = [*changes.added, *changes.changed]
     if changes.recipe and not put:  # a recipe comes with items; one that is the same does
@@ -94,10 +96,14 @@ def synchronise(client: Client, catalog: Catalog, changes: Changes) -> None:
 
 
 def _part(catalog: Catalog, ids: Sequence[Id], topics: Sequence[str]) -> Catalog:
-    """Some items, with topics in the order of the service."""
-    rows, columns = catalog.rows(ids), [catalog.topics.index(topic) for topic in topics]
+    """Some items, with the topics of the service in their order; those that the file does not have are not covered."""
+    rows = catalog.rows(ids)
+    coverage = np.zeros((len(rows), len(topics)))
+    for j, topic in enumerate(topics):
+        if topic in catalog.topics:
+            coverage[:, j] = catalog.coverage[rows, catalog.topics.index(topic)]
     return Catalog(
-        catalog.coverage[rows][:, columns],
+        coverage,
         catalog.relevance[rows],
         ids=ids,
         titles=None if catalog.titles is None else [catalog.titles[row] for row in rows],

@@ -79,7 +79,7 @@ def first_model_options(command: C) -> C:
             click.option("--title", help="Column of titles in --catalog.  [default: title, if there is one]"),
             click.option(
                 "--topics",
-                help="Column of topics in --catalog: lists, or names separated by |.  [default: topics, if there is one]",
+                help="Column of topics in --catalog: lists, or names with | between.  [default: topics, if any]",
             ),
             click.option(
                 "--features",

@@ -112,6 +112,7 @@ def _write_decisions(store: Store, cut: Position, model: str | None, decisions: 
     known = Knowledge()
     versions = set()
     nothing = [None] * (len(catalog.schema) - 3)
+    topics = sum(name.startswith("coverage:") for name in catalog.schema)
     for entry in _decisions(store, cut):
         if isinstance(known.apply(entry), CatalogChanged):
             versions.add(entry.position)
@@ -120,7 +121,8 @@ def _write_decisions(store: Store, cut: Position, model: str | None, decisions: 
                 catalog.add((entry.position, True, id_, *nothing))
             for id_ in put:
                 item = known.catalog.item(id_)
-                catalog.add((entry.position, False, id_, item.title, *item.coverage, *item.relevance))
+                later = [0.0] * (topics - len(item.coverage))  # topics that came since
+                catalog.add((entry.position, False, id_, item.title, *item.coverage, *later, *item.relevance))
         if model is None or entry.model in ("", model):
             row = (entry.kind, entry.version, entry.model, entry.owner, entry.body)
             decisions.add((entry.position, _time(entry.at), *row))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -102,13 +103,18 @@ class CatalogState:
     ([[3.0]], 7)
     """
 
-    def __init__(self, catalog: Catalog | None = None, version: int = 0) -> None:
+    def __init__(
+        self, catalog: Catalog | None = None, version: int = 0, growth: Iterable[tuple[int, int]] | None = None
+    ) -> None:
         self._lock = threading.RLock()  # held for moments only
         self._laying_out = threading.Lock()
         self._catalog = catalog
         self._changes = _Changes()
         self._size = 0 if catalog is None else len(catalog)
         self.version = version
+        beginning = [] if catalog is None else [(0, catalog.n_topics)]
+        self.growth: list[tuple[int, int]] = beginning if growth is None else list(growth)
+        """Versions from which on there were so many topics, in order."""
         self.last = Difference([], [])
         """What the last change did."""
 
@@ -130,13 +136,25 @@ class CatalogState:
 
     @property
     def shape(self) -> CatalogShape:
-        """What items must be like. Fixed by the first items; only another catalog in its place can change it."""
+        """What items must be like. Fixed by the first items, but for topics that are added later."""
         return shape_of(self._there())
 
     def _there(self) -> Catalog:
         if self._catalog is None:
             raise CatalogError("there is no catalog yet")
         return self._catalog
+
+    def topics_at(self, version: int) -> int:
+        """How many topics there were at a version: the first so many of those there are now.
+
+        >>> state = CatalogState(Catalog([[0.5]], topics=["war"]), version=3)
+        >>> state.apply(CatalogChanged(topics=("art", "war")), version=7)
+        Difference(gone=[], put=[])
+        >>> state.topics_at(6), state.topics_at(7), state.shape.topics
+        (1, 2, ('war', 'art'))
+        """
+        counts = [count for since, count in self.growth if since <= version]
+        return counts[-1] if counts else self.growth[0][1]
 
     def current(self) -> Catalog:
         """All items as they are now, laid out."""
@@ -176,6 +194,9 @@ class CatalogState:
         with self._lock:
             self.last = self._applied(change, items)
             self.version = version
+            topics = self._there().n_topics
+            if not self.growth or self.growth[-1][1] != topics:
+                self.growth.append((version, topics))
             return self.last
 
     def _applied(self, change: CatalogChanged, items: Catalog | None) -> Difference:
@@ -185,6 +206,7 @@ class CatalogState:
                 raise CatalogError("the first entry on the catalog has no items")
             self._catalog, self._changes, self._size = items, _Changes(), len(items)
             return Difference(gone, list(items.ids))
+        self._grow([topic for topic in dict.fromkeys(change.topics) if topic not in self.shape.topics])
         known = {item for item in change.delete if item in self}
         put = []
         if change.patch is not None and change.patch.id in self:
@@ -198,6 +220,14 @@ class CatalogState:
         for item in deleted:
             self._take(item)
         return Difference([item for item in deleted if item in known], [item for item in put if item in self])
+
+    def _grow(self, topics: list[str]) -> None:
+        """Have further topics, which no item covers."""
+        if topics:
+            self._catalog = self._there().with_topics(topics)
+            nothing = np.zeros(len(topics))
+            for item, put in self._changes.put.items():
+                self._changes.put[item] = put._replace(coverage=np.concatenate([put.coverage, nothing]))
 
     def _ids(self) -> list[Id]:
         """All ids, in the order of rows."""

@@ -127,7 +127,13 @@ class Knowledge:
         if self.catalog.there:
             arrays["catalog"] = np.frombuffer(encode_catalog(self.catalog.current()), dtype=np.uint8)
         kinds = {name: kind.version for name, kind in KINDS.items()}
-        header = {"version": _VERSION, "kinds": kinds, "catalog": self.catalog.version, "models": models}
+        header = {
+            "version": _VERSION,
+            "kinds": kinds,
+            "catalog": self.catalog.version,
+            "growth": self.catalog.growth,
+            "models": models,
+        }
         return pack(header, arrays)
 
     @classmethod
@@ -143,7 +149,9 @@ class Knowledge:
         except (RankfallError, ValueError, KeyError, TypeError, msgspec.ValidationError) as problem:
             _log.warning("a checkpoint cannot be read; the whole journal is folded", extra={"reason": str(problem)})
             return None
-        return cls(position, CatalogState(catalog, header["catalog"]), models)
+        growth = header.get("growth")  # until there could be new topics, there was none
+        told = None if growth is None else [(int(since), int(count)) for since, count in growth]
+        return cls(position, CatalogState(catalog, header["catalog"], told), models)
 
 
 def _check_kinds(kinds: Mapping[str, int]) -> None:

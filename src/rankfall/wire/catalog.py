@@ -6,7 +6,18 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
-from rankfall.wire.fields import LONGEST_NAME, LONGEST_TITLE, ItemId, Query, Request, Response, Share, check_printable
+from rankfall.wire.fields import (
+    LONGEST_NAME,
+    LONGEST_TITLE,
+    ItemId,
+    Name,
+    Query,
+    Request,
+    Response,
+    Share,
+    check_all_printable,
+    check_printable,
+)
 
 Title = Annotated[str, Meta(max_length=LONGEST_TITLE)]
 
@@ -98,6 +109,22 @@ class BulkResponse(Response, frozen=True):
     put: int
     created: int
     deleted: int
+    version: int
+
+
+class TopicsRequest(Request, frozen=True):
+    """Topics to add; those that are there already stay as they are."""
+
+    topics: Annotated[list[Name], Meta(min_length=1, max_length=1000)]
+
+    def __post_init__(self) -> None:
+        check_all_printable("topics", self.topics)
+
+
+class TopicsResponse(Response, frozen=True):
+    """All topics, in order, and the version of the catalog."""
+
+    topics: list[str]
     version: int
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from rankfall.client.call import Call, Reply
 from rankfall.client.encoding import Id, body, given, lines, path, query
 from rankfall.errors import FileError
-from rankfall.wire import BulkResponse, CatalogResponse, Item, ItemDeleted, ItemsResponse, ItemWritten
+from rankfall.wire import BulkResponse, CatalogResponse, Item, ItemDeleted, ItemsResponse, ItemWritten, TopicsResponse
 
 
 def catalog() -> Call[CatalogResponse]:
@@ -96,6 +96,12 @@ def delete_item(id: Id) -> Call[ItemDeleted]:  # noqa: A002
         raise reply.error()
 
     return Call("DELETE", path("catalog", "items", id), read, understands=frozenset({404}))
+
+
+def add_topics(topics: Iterable[str]) -> Call[TopicsResponse]:
+    """Add topics to the catalog; those that are there already stay as they are. No item covers new ones yet."""
+    content = body({"topics": list(topics)})
+    return Call("POST", "/v1/catalog/topics", lambda reply: reply.read(TopicsResponse), content=content)
 
 
 def put_items(items: Iterable[Mapping[str, Any]]) -> Call[BulkResponse]:

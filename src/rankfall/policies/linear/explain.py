@@ -22,7 +22,7 @@ def explanations(ranking: Ranking, catalog: Catalog, n_topics: int) -> list[Expl
     >>> policy = CascadeLinUCB(Catalog(relevance=[[1.0, 0.5]], features=["constant", "log_price"]))
     >>> policy.update(policy.rank(1), click=0)
     >>> print(policy.explain(policy.rank(1))[0])
-    0: 1.222 = relevance +0.556 (constant +0.444, log_price +0.111), exploration +0.667
+    0: 1.301 = relevance +0.556 (constant +0.444, log_price +0.111), exploration +0.745
     """
     named = catalog.features != numbered("feature", catalog.n_features)
     return [

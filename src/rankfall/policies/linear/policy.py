@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
@@ -400,10 +400,28 @@ class LinearPolicy(Policy):
         """What :meth:`record` gives for each of these lists (n, k) of rows."""
         return [features.tobytes() for features in self.features_of(lists)]
 
-    def learn_record(self, record: bytes, click: Click) -> None:
-        """Learn from the clicks on a list of which these features were kept."""
-        features = np.frombuffer(record).reshape(-1, self._n_columns)
+    def learn_record(self, record: bytes, click: Click, topics: int | None = None) -> None:
+        """Learn from the clicks on a list of which these features were kept; topics that are newer were not covered.
+
+        >>> from rankfall import CascadeLSB, Catalog
+        >>> catalog = Catalog(coverage=[[0.5], [1.0]])
+        >>> policy = CascadeLSB(catalog.with_topics(["new"]))
+        >>> policy.learn_record(CascadeLSB(catalog).records(np.array([[1, 0]]))[0], 0, topics=1)
+        >>> policy.weights
+        array([0.5, 0. ])
+        """
+        missing = 0 if topics is None else max(0, self._n_topics - topics)
+        features = np.frombuffer(record).reshape(-1, self._n_columns - missing)
+        if missing:
+            features = np.insert(features, [self._n_topics - missing] * missing, 0.0, axis=1)
         self._learn(features, all_clicks(click, len(features)))
+
+    def widened(self, arrays: Mapping[str, NDArray[Any]], topics: Collection[int]) -> Mapping[str, NDArray[Any]]:
+        """The state with columns for topics that it does not have, which none of its lists covered."""
+        missing = self._n_columns - int(arrays["moment"].size)
+        if missing <= 0 or self._n_topics - missing not in topics:
+            return arrays
+        return Ridge.widened(arrays, self._n_topics - missing, missing)
 
     def features_of(self, lists: IntArray) -> FloatArray:
         """The features that :meth:`rank` gives for each list that is fixed, bit for bit, without ranking one by one.

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from rankfall.catalog import Catalog, Id
 from rankfall.errors import CatalogError, ConflictError, NotFoundError, short
 from rankfall.journal.catalogs import CatalogItem, CatalogState
-from rankfall.service.commands import PatchItem, PutItems
+from rankfall.service.commands import AddTopics, PatchItem, PutItems
 from rankfall.service.http.app_state import state_of
 from rankfall.service.http.auth import everywhere
 from rankfall.service.http.bodies import NDJSON, PARQUET, body_of, json_response, media_type, read_json
@@ -28,6 +28,8 @@ from rankfall.wire import (
     ItemsQuery,
     ItemsResponse,
     ItemWritten,
+    TopicsRequest,
+    TopicsResponse,
 )
 
 operations = Operations("catalog")
@@ -136,6 +138,23 @@ async def bulk(request: Request) -> Response:
     created = sum(one not in found for one in given.ids)
     version = await writer.submit(PutItems(given if len(given) else None, tuple(gone)))
     return json_response(BulkResponse(len(given), created, len(gone), version))
+
+
+@operations.add(
+    "POST",
+    "/v1/catalog/topics",
+    "Add topics",
+    needs=everywhere("admin"),
+    takes=(TopicsRequest,),
+    gives=TopicsResponse,
+)
+async def add_topics(request: Request) -> Response:
+    """Add topics, after those there are. No item covers them yet; what was learned stays."""
+    state = state_of(request)
+    version = await state.engine.writer.submit(
+        AddTopics(tuple(dict.fromkeys(read_json(request, TopicsRequest).topics)))
+    )
+    return json_response(TopicsResponse(list(state.items.shape.topics), version))
 
 
 def _known(catalog: CatalogState, item: str) -> Id:
