@@ -1,5 +1,7 @@
 """``rankfall catalog``, as it is called: from two files to a service, and on to the next file."""
 
+import re
+import shlex
 from pathlib import Path
 
 import polars as pl
@@ -64,6 +66,21 @@ def test_what_is_wrong_is_said(files: Path, monkeypatch: pytest.MonkeyPatch, opt
     assert not (files / "c.parquet").exists()
 
 
+def test_the_commands_of_the_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "catalogs.md").read_text()
+    items, clicks = re.findall(r"^```csv\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)
+    (tmp_path / "items.csv").write_text(items)
+    (tmp_path / "clicks.csv").write_text(clicks)
+    monkeypatch.chdir(tmp_path)
+    commands = re.findall(r"^rankfall (catalog build .*)$", page, flags=re.MULTILINE)
+    assert len(commands) == 2
+    for command in commands:
+        call(*shlex.split(command))
+    assert Catalog.read_parquet("catalog.parquet").topics == ("art", "home", "sea")
+    assert "log_price" in Catalog.read_parquet("plain.parquet").features
+    assert (tmp_path / "report.html").exists()
+
+
 @pytest.mark.stress
 def test_sync_brings_a_service_to_a_file_and_then_changes_nothing(files: Path) -> None:
     first, second = files / "first.parquet", files / "second.parquet"
@@ -91,6 +108,17 @@ def test_sync_brings_a_service_to_a_file_and_then_changes_nothing(files: Path) -
         version = served.client.get("/v1/catalog").json()["version"]
         assert "0 items to add, 0 to change, 0 to remove; 20 are the same" in call(*sync, second).output
         assert served.client.get("/v1/catalog").json()["version"] == version
+        kept = call(*sync, first, "--keep", "--dry-run").output
+        assert "1 items to add" in kept
+        assert "0 to remove" in kept
+        grown, table = files / "grown.csv", pl.read_csv(files / "items2.csv")
+        garden = pl.when(pl.col("id") == "i3").then(pl.lit("art|garden")).otherwise("topics").alias("topics")
+        table.with_columns(garden).write_csv(grown)
+        call(*build, "--items", grown, "--out", files / "third.parquet")
+        assert "New topics: garden." in call(*sync, files / "third.parquet").output
+        assert served.client.get("/v1/catalog").json()["topics"] == ["art", "sea", "war", "garden"]
+        assert set(served.client.get("/v1/catalog/items/i3").json()["coverage"]) == {"art", "garden"}
+        assert "0 items to add, 0 to change, 0 to remove" in call(*sync, files / "third.parquet").output
         other = files / "other.parquet"
         call("catalog", "build", "--items", files / "items.csv", "--out", other)
         assert "would mean something else" in call(*sync, other, code=1).output

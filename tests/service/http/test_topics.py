@@ -60,8 +60,8 @@ async def history(client: httpx.AsyncClient) -> dict[str, float]:
     return await weights(client)
 
 
-def by_the_book(folder: Path, out: Path, columns: int = 6, topics: int = 4) -> np.ndarray:
-    """Ridge regression in one piece on the exported lists, with zeros for topics that lists did not know."""
+def by_the_book(folder: Path, out: Path, columns: int = 6) -> np.ndarray:
+    """Ridge regression in one piece on the exported lists."""
     with closing(open_store(str(folder))) as store:
         export(store, out)
     gram, moment = np.eye(columns), np.zeros(columns)
@@ -69,7 +69,7 @@ def by_the_book(folder: Path, out: Path, columns: int = 6, topics: int = 4) -> n
         pl.read_parquet(out / "events.parquet").filter(pl.col("learn"), pl.col("result").is_not_null()).to_dicts()
     ):
         phi = np.array(event["features"]).reshape(-1, event["columns"])
-        phi = np.insert(phi, [topics - (columns - event["columns"])] * (columns - event["columns"]), 0.0, axis=1)
+        assert phi.shape[1] == columns
         seen = event["clicked"][0] + 1 if event["clicked"] else len(phi)
         gram += phi[:seen].T @ phi[:seen]
         moment += phi[event["clicked"][0]] if event["clicked"] else 0.0
