@@ -3,32 +3,41 @@
     python benchmarks/coverage_defaults.py --movielens-1m path/to/ml-1m
 
 Users know the coverage of section 4.1, or that of a generated catalog. Policies only know which items are of which
-topics, and take every one of them to cover its topics by the same weight. Two tables, with a row for each data set and
-a column for each weight:
+topics, and take every one of them to cover its topics by the same weight. Three tables, with a row for each data set
+and a column for each weight:
 
-- from a log: lists drawn at random are shown to a user, the policy learns from the clicks, and then makes its best
-  list. How often that one is clicked, as a share of the best list there is;
+- a shop: lists drawn at random are shown to many users, one model learns from all clicks and makes its best list. How
+  often that one is clicked. Here, coverage is also estimated from another log of the same length, as ``rankfall
+  catalog build`` does, with its two audiences;
+- one user: the same for a log of one user, as a share of the best list there is;
 - while it explores: regret of CascadeHybrid, divided by that of CascadeLinUCB. Below 1, topics help.
 
 ``known`` is CascadeHybrid with the coverage estimated from other users, for movies, or the true one. CascadeLinUCB
 knows nothing of topics. All see the same users and coins.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import click
 import numpy as np
+import polars as pl
 
 from rankfall import CascadeHybrid, CascadeLinUCB, CascadeUser, Catalog, LinearPolicy, prepare, simulate_many
 from rankfall.arrays import BoolArray, IntArray
+from rankfall.catalog import TOPIC_WEIGHT
 from rankfall.data import find
+from rankfall.data.catalogs.coverage import Audience, coverage_from_clicks
+from rankfall.data.catalogs.interactions import interactions
 from rankfall.users.fitting import draw_log
 
 WEIGHTS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 K = 10
+SHOPPERS = 200
+
+Measure = Callable[[LinearPolicy, "World"], float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,19 +96,45 @@ def logged(world: World, lists: int) -> list[tuple[IntArray, BoolArray]]:
     return made
 
 
+def learned_from(policy: LinearPolicy, shown: IntArray, clicked: BoolArray) -> LinearPolicy:
+    """The policy after it has learned from these lists, without exploration."""
+    seen = np.cumsum(clicked, axis=1) - clicked == 0  # down to the first click
+    phi = policy.features_of(shown)
+    gram = np.eye(phi.shape[2]) + phi[seen].T @ phi[seen]
+    moment, covariance = phi[clicked].sum(axis=0), np.linalg.inv(gram)
+    state = {"gram": gram, "covariance": covariance, "moment": moment, "weights": covariance @ moment}
+    learned = policy.with_settings(gamma=0.0)
+    learned.restore({**state, "counts": np.array([len(shown), 0, 0])})
+    return learned
+
+
 def from_log(policy: LinearPolicy, world: World, lists: int) -> float:
-    """Click rate of the list learned from a log, as a share of that of the best list; the mean over users."""
+    """Click rate of the list learned from a user's log, as a share of that of the best list; the mean over users."""
     shares = []
     for user, (shown, clicked) in zip(world.users, logged(world, lists), strict=True):
-        seen = np.cumsum(clicked, axis=1) - clicked == 0  # down to the first click
-        phi = policy.features_of(shown)
-        gram = np.eye(phi.shape[2]) + phi[seen].T @ phi[seen]
-        moment, covariance = phi[clicked].sum(axis=0), np.linalg.inv(gram)
-        state = {"gram": gram, "covariance": covariance, "moment": moment, "weights": covariance @ moment}
-        learned = policy.with_settings(gamma=0.0)
-        learned.restore({**state, "counts": np.array([lists, 0, 0])})
+        learned = learned_from(policy, shown, clicked)
         shares.append(user.reward(learned.rank(K).items) / user.reward(user.best(K)))
     return float(np.mean(shares))
+
+
+def in_shop(policy: LinearPolicy, world: World, lists: int) -> float:
+    """Click rate, over all users, of the one list learned from a log of all of them."""
+    logs = [(shown[::2], clicked[::2]) for shown, clicked in logged(world, 2 * lists // len(world.users))]
+    learned = learned_from(policy, *(np.concatenate(each) for each in zip(*logs, strict=True)))
+    items = learned.rank(K).items
+    return float(np.mean([user.reward(items) for user in world.users]))
+
+
+def estimated(world: World, lists: int, audience: Audience) -> Catalog:
+    """The catalog with coverage estimated from an earlier log, as long as that of :func:`in_shop`."""
+    logs = [(shown[1::2], clicked[1::2]) for shown, clicked in logged(world, 2 * lists // len(world.users))]
+    rows = [
+        pl.DataFrame({"who": [f"user {u}"] * clicked.size, "item": shown.ravel(), "click": clicked.ravel()})
+        for u, (shown, clicked) in enumerate(logs)
+    ]
+    seen = interactions(rows, tuple(range(len(world.known))), world.membership)
+    made = coverage_from_clicks(seen, world.membership, typical=TOPIC_WEIGHT, audience=audience)
+    return Catalog(made.coverage, world.known.relevance)
 
 
 def regret(policy: LinearPolicy, world: World, steps: int) -> float:
@@ -108,39 +143,62 @@ def regret(policy: LinearPolicy, world: World, steps: int) -> float:
     return float(np.mean([run.regret[-1] for run in runs]))
 
 
-def table(
-    title: str, all_worlds: list[World], measure: Callable[[LinearPolicy, World], float], gamma: float, ratio: bool
-) -> None:
-    """Print a table; with ``ratio`` as shares of what CascadeLinUCB has."""
-    heads = ["data set", *(f"{weight:g}" for weight in WEIGHTS), "known", "CascadeLinUCB"]
-    click.echo(f"\n{title}\n\n| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
-    rows = []
-    for world in all_worlds:
-        reference = measure(CascadeLinUCB(world.known, gamma=gamma), world)
-        named = [Catalog(weight * world.membership, world.known.relevance) for weight in WEIGHTS]
-        row = [measure(CascadeHybrid(each, gamma=gamma), world) for each in (*named, world.known)]
-        row = [each / reference for each in row] if ratio else [*row, reference]
-        rows.append(row)
-        last = f" | {reference:.0f}" if ratio else ""
-        click.echo(f"| {world.name} | {' | '.join(f'{each:.3f}' for each in row)}{last} |")
-    middle = np.exp(np.mean(np.log(rows), axis=0))
-    click.echo(f"| geometric mean | {' | '.join(f'{each:.3f}' for each in middle)}{' | ' if ratio else ''} |")
+def table(title: str, rows: Iterator[tuple[str, dict[str, float]]]) -> None:
+    """Print a table, and geometric means below it."""
+    click.echo(f"\n{title}\n")
+    printed: list[dict[str, float]] = []
+    for name, row in rows:
+        if not printed:
+            click.echo(f"| data set | {' | '.join(row)} |\n|{'---|' * (len(row) + 1)}")
+        printed.append(row)
+        click.echo(f"| {name} | {' | '.join(f'{each:.3f}' for each in row.values())} |")
+    middle = np.exp(np.mean(np.log([list(row.values()) for row in printed]), axis=0))
+    click.echo(f"| geometric mean | {' | '.join(f'{each:.3f}' for each in middle)} |")
+
+
+def rows(
+    made: Iterable[World], measure: Measure, gamma: float, more: Callable[[World], dict[str, Catalog]] = lambda _: {}
+) -> Iterator[tuple[str, dict[str, float]]]:
+    """For each data set what CascadeHybrid has for each weight, and with other catalogs; and CascadeLinUCB."""
+    for world in made:
+        named = {f"{weight:g}": Catalog(weight * world.membership, world.known.relevance) for weight in WEIGHTS}
+        hybrid = {
+            name: measure(CascadeHybrid(each, gamma=gamma), world)
+            for name, each in {**named, **more(world), "known": world.known}.items()
+        }
+        yield world.name, {**hybrid, "CascadeLinUCB": measure(CascadeLinUCB(world.known, gamma=gamma), world)}
+
+
+def ratios(each: Iterator[tuple[str, dict[str, float]]]) -> Iterator[tuple[str, dict[str, float]]]:
+    """As shares of what CascadeLinUCB has."""
+    for name, row in each:
+        yield name, {what: value / row["CascadeLinUCB"] for what, value in row.items()}
 
 
 @click.command()
 @click.option("--movielens-1m", type=click.Path(path_type=Path, exists=True), help="Folder of MovieLens 1M.")
 @click.option("--users", default=20, show_default=True, help="Users of each data set.")
-@click.option("--steps", default=5000, show_default=True, help="Lists shown to each user.")
+@click.option("--steps", default=5000, show_default=True, help="Lists shown to each user, or in the shop to all.")
 @click.option("--gamma", default=0.3, show_default=True, help="How much policies explore.")
 @click.option("--tradeoff", default=0.5, show_default=True, help="1 is all relevance, 0 all diversity.")
 def main(movielens_1m: Path | None, users: int, steps: int, gamma: float, tradeoff: float) -> None:
-    """Print both tables."""
+    """Print the tables."""
+    words = f"tradeoff {tradeoff:g}"
+    shop = rows(
+        worlds(movielens_1m, SHOPPERS, tradeoff),
+        lambda policy, world: in_shop(policy, world, steps),
+        gamma,
+        lambda world: {
+            "from a log": estimated(world, steps, "shown"),
+            "everyone": estimated(world, steps, "everyone"),
+        },
+    )
+    table(f"Click rate of the one list learned from {steps} lists of {SHOPPERS} users; {words}.", shop)
     made = list(worlds(movielens_1m, users, tradeoff))
-    words = f"{users} users, {steps} lists each, tradeoff {tradeoff:g}"
-    title = f"Click rate of the list learned from a log, as a share of that of the best list; {words}."
-    table(title, made, lambda policy, world: from_log(policy, world, steps), gamma, ratio=False)
-    title = f"Regret of CascadeHybrid / that of CascadeLinUCB; {words}, gamma {gamma:g}."
-    table(title, made, lambda policy, world: regret(policy, world, steps), gamma, ratio=True)
+    each = rows(made, lambda policy, world: from_log(policy, world, steps), gamma)
+    table(f"Share of the best list's click rate, learned from {steps} lists; {users} users, {words}.", each)
+    paid = ratios(rows(made, lambda policy, world: regret(policy, world, steps), gamma))
+    table(f"Regret / that of CascadeLinUCB, {steps} steps, gamma {gamma:g}; {users} users, {words}.", paid)
 
 
 if __name__ == "__main__":

@@ -83,9 +83,7 @@ def command() -> None:
 @click.option(
     "--smoothing",
     type=click.FloatRange(0),
-    default=10.0,
-    show_default=True,
-    help="With --log: people by which coverage is drawn to what is usual in a topic.",
+    help="With --log: people by which coverage is drawn to what is usual in a topic.  [default: estimated]",
 )
 @click.option(
     "--audience",
@@ -111,7 +109,7 @@ def build(
     kinds: tuple[tuple[str, str], ...],
     factors: int,
     topic_weight: float,
-    smoothing: float,
+    smoothing: float | None,
     audience: Audience,
     columns: tuple[tuple[str, str], ...],
     log_model: str | None,

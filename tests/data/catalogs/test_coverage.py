@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from section_4_1 import x_by_the_book
 
-from rankfall.data.catalogs.coverage import coverage_from_clicks
+from rankfall.data.catalogs.coverage import LEAST, MOST, coverage_from_clicks, estimated_smoothing
 from rankfall.data.catalogs.interactions import Interactions, interactions
 
 sizes = st.tuples(st.integers(1, 6), st.integers(1, 5), st.integers(1, 3))
@@ -67,3 +67,16 @@ def test_the_log_is_counted_alike_however_it_is_cut() -> None:
     assert one.shown.tolist() == other.shown.tolist() == shown.sum(axis=0).tolist()
     assert one.clickers.tolist() == other.clickers.tolist() == (shown & wants).sum(axis=0).tolist()
     assert one.exposed.tolist() == other.exposed.tolist()
+
+
+def test_smoothing_is_estimated_from_how_much_items_differ() -> None:
+    rng = np.random.default_rng(4)
+    people = rng.integers(1, 200, (2000, 3))
+    usual = np.array([0.1, 0.3, 0.5])
+    for strength in (20.0, 100.0, 500.0):
+        wanted = rng.beta(strength * usual, strength * (1 - usual), people.shape)
+        found = estimated_smoothing(rng.binomial(people, wanted), people)
+        assert 0.7 * strength < found < 1.5 * strength
+    assert estimated_smoothing(rng.binomial(people, usual), people) > 3000  # they do not differ
+    assert estimated_smoothing((people * (rng.random(people.shape) < 0.5)).astype(int), people) == LEAST
+    assert estimated_smoothing(np.zeros((2, 1), dtype=int), np.zeros((2, 1), dtype=int)) == MOST

@@ -70,7 +70,7 @@ def build_catalog(
     kinds: Mapping[str, str] | None = None,
     rank: int = 10,
     topic_weight: float = TOPIC_WEIGHT,
-    smoothing: float = 10.0,
+    smoothing: float | None = None,
     audience: Audience = "shown",
     log_columns: Mapping[str, str] | None = None,
     log_model: str | None = None,
@@ -106,7 +106,8 @@ def build_catalog(
     (('constant', 'price'), [[0.2, 0.2], [0.2, 0.0], [0.0, 0.2]])
     """
     whole("rank", rank, ProblemError, low=0)
-    number("smoothing", smoothing, ProblemError, low=0.0)
+    if smoothing is not None:
+        number("smoothing", smoothing, ProblemError, low=0.0)
     number("topic_weight", topic_weight, ProblemError, low=0.001, high=1.0)
     if audience not in ("shown", "everyone"):
         raise ProblemError(f"audience is {audience!r}; choose shown or everyone")
@@ -161,7 +162,7 @@ def _check_known(seen: Interactions, given: ItemsTable) -> None:
 
 
 def _coverage(
-    given: ItemsTable, seen: Interactions | None, typical: float, smoothing: float, audience: Audience
+    given: ItemsTable, seen: Interactions | None, typical: float, smoothing: float | None, audience: Audience
 ) -> tuple[FloatArray, FloatArray, str]:
     """Coverage, that of an item nobody has seen by topic, and words."""
     if not given.topics:
@@ -175,7 +176,8 @@ def _coverage(
     found = made.coverage[given.membership]
     middle = f"{found.min():.3f} to {found.max():.3f}, {np.median(found):.3f} in the middle"
     whose = "those who were shown the item and" if audience == "shown" else "those who"
-    words = f"of {whose} clicked anything in the topic, the share who clicked it, smoothed by {smoothing:g}: {middle}"
+    words = f"of {whose} clicked anything in the topic, the share who clicked it, {middle}"
+    words += f" (smoothed by {made.smoothing:.0f} people)"
     return made.coverage, made.unseen, words
 
 
