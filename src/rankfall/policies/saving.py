@@ -41,7 +41,7 @@ def save(policy: Policy, path: str | Path) -> None:
         "titles": catalog.titles,
         "topics": catalog.topics,
         "features": catalog.features,
-        "recipe": None if catalog.recipe is None else catalog.recipe.encode().decode(),
+        "feature_recipe": None if catalog.recipe is None else catalog.recipe.encode().decode(),
     }
     if isinstance(policy, LinearPolicy):
         header["lineages"] = sorted(policy.lineages)
@@ -67,7 +67,7 @@ def _to_json(value: Any) -> Any:
 
 
 def _restored(header: dict[str, Any], blocks: dict[str, NDArray[Any]], policy: type[Policy] | None) -> Policy:
-    recipe = header.get("recipe")  # files of earlier versions have neither recipe nor names of features
+    recipe = header.get("feature_recipe")  # files of earlier versions have neither recipe nor names of features
     catalog = Catalog(
         blocks.pop("coverage"),
         blocks.pop("relevance"),
