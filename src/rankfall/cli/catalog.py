@@ -151,7 +151,11 @@ def build(
 @command.command("sync")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--url", default="http://127.0.0.1:8321", show_default=True, help="Where the service is.")
-@click.option("--api-key", envvar="RANKFALL_API_KEY", help="API key with the right admin; otherwise the environment variable RANKFALL_API_KEY.")
+@click.option(
+    "--api-key",
+    envvar="RANKFALL_API_KEY",
+    help="API key with the right admin; otherwise the environment variable RANKFALL_API_KEY.",
+)
 @click.option("--keep", is_flag=True, help="Keep items that are not in FILE.")
 @click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
 def sync(file: Path, url: str, api_key: str | None, keep: bool, dry_run: bool) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from rankfall.errors import ProblemError
-from rankfall.policies import POLICIES
 from rankfall.policies.forgetting import Discount, Window
+from rankfall.policies.registry import find_policy, find_served_policy, look_in
 
 
 class PolicyNames(click.ParamType[tuple[str, ...]]):
-    """Names of policies, separated by commas."""
+    """Names of policies, separated by commas; one of your own is ``module:Name``."""
 
     name = "names"
 
@@ -18,15 +20,29 @@ class PolicyNames(click.ParamType[tuple[str, ...]]):
         """The names, each once, in the order given."""
         if isinstance(value, tuple):
             return value
+        look_in(Path.cwd())
         names = tuple(dict.fromkeys(name.strip() for name in str(value).split(",") if name.strip()))
-        unknown = [name for name in names if name not in POLICIES]
-        if unknown or not names:
-            self.fail(
-                f"no policy {unknown[0] if unknown else value!r}; choose from {', '.join(POLICIES)}",
-                param,
-                ctx,
-            )
+        try:
+            for name in names or (str(value),):
+                find_policy(name)
+        except ProblemError as problem:
+            self.fail(str(problem), param, ctx)
         return names
+
+
+class ServedPolicyName(click.ParamType[str]):
+    """The name of a policy that a service can learn with; one of your own is ``module:Name``."""
+
+    name = "name"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name, if there is such a policy."""
+        look_in(Path.cwd())
+        try:
+            find_served_policy(str(value))
+        except ProblemError as problem:
+            self.fail(str(problem), param, ctx)
+        return str(value)
 
 
 class ForgettingType(click.ParamType[Discount | Window]):

@@ -236,7 +236,10 @@ class CatalogState:
         return stay + [item for item in self._changes.put if not self._has_row(item)]
 
     def _put_all(self, items: Catalog) -> list[Id]:
-        check_fits(items, self.shape.topics, self.shape.features)
+        topics = self.shape.topics
+        if items.topics == topics[: items.n_topics]:  # those missing came after the items were written
+            items = items.with_topics(topics[items.n_topics :])
+        check_fits(items, topics, self.shape.features)
         if items.recipe is not None and items.recipe != self.shape.recipe:
             self._catalog = self._there().with_recipe(items.recipe)
         for row, item in enumerate(items.ids):

@@ -121,7 +121,11 @@ def postgres_at(url: str, *, read_only: bool = False) -> Dialect:
         connect=lambda: _Connection(url, settings),
         types=_TYPES,
         begin="BEGIN",
-        patient=("SET LOCAL lock_timeout = 0", "SET LOCAL statement_timeout = 0"),
+        patient=(
+            "SET LOCAL lock_timeout = 0",
+            "SET LOCAL statement_timeout = 0",
+            "SET LOCAL idle_in_transaction_session_timeout = '10min'",  # while a migration works on what it has read
+        ),
         time="SELECT extract(epoch FROM clock_timestamp())::float8",
         exclusive="SELECT pg_advisory_xact_lock(7226325663)",
         storing="SELECT pg_advisory_xact_lock_shared(7226325665)",
