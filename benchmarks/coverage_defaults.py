@@ -170,9 +170,10 @@ def rows(
 
 
 def ratios(each: Iterator[tuple[str, dict[str, float]]]) -> Iterator[tuple[str, dict[str, float]]]:
-    """As shares of what CascadeLinUCB has."""
+    """As shares of what CascadeLinUCB has, and that itself."""
     for name, row in each:
-        yield name, {what: value / row["CascadeLinUCB"] for what, value in row.items()}
+        reference = row.pop("CascadeLinUCB")
+        yield name, {**{what: value / reference for what, value in row.items()}, "CascadeLinUCB": reference}
 
 
 @click.command()
