@@ -164,7 +164,8 @@ def test_reading_what_is_not_a_catalog(tmp_path: object) -> None:
 def test_from_frame(library: object, topics: list[object]) -> None:
     columns = {"movie": [10, 20, 30], "name": ["x", "y", "z"], "f": [1, 2, 3], "g": [0.5, 0.25, 0.125], "t": topics}
     frame = library.DataFrame(columns)  # type: ignore[attr-defined]
-    made = Catalog.from_frame(frame, id="movie", title="name", topics="t", features=["g", "f"])
+    made = Catalog.from_frame(frame, id="movie", title="name", topics="t", features=["g", "f"], topic_weight=1.0)
+    assert made.features == ("g", "f")
     assert made.ids == (10, 20, 30)
     assert made.titles == ("x", "y", "z")
     assert made.topics == ("Drama", "War")

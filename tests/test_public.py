@@ -73,6 +73,7 @@ def test_the_public_surface() -> None:
         "TopRank",
         "User",
         "Window",
+        "build_catalog",
         "check_environment",
         "check_policy",
         "find_policy",

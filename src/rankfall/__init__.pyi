@@ -3,6 +3,7 @@
 from .catalog import Catalog as Catalog
 from .click_logs import ClickLog as ClickLog
 from .click_logs import read_click_log as read_click_log
+from .data import build_catalog as build_catalog
 from .data import generate as generate
 from .data.preparation import (
     Prepared as Prepared,

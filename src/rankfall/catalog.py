@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import re
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -17,14 +17,19 @@ from numpy.typing import ArrayLike
 from rankfall.arrays import FloatArray, IntArray, finite, frozen
 from rankfall.errors import CatalogError, FileError
 from rankfall.files import reading_parquet, replacing
+from rankfall.recipe import Recipe
 
 if TYPE_CHECKING:
     import polars as pl
 
 Id: TypeAlias = int | str
 
+TOPIC_WEIGHT = 0.2
+"""How well an item covers a topic that it merely names, if nobody knows better; docs/catalogs.md has measurements."""
+
 _COVERAGE = "coverage:"
 _RELEVANCE = "relevance:"
+_LINEAGE, _FEATURES, _RECIPE = "rankfall.lineage", "rankfall.features", "rankfall.recipe"
 
 
 class Column(Protocol):
@@ -62,6 +67,8 @@ class Catalog:
     ids : whole numbers or strings, one kind, unique; 0, 1, 2, ... when not given.
     titles : one string for each item, optional.
     topics : one unique name for each column of ``coverage``; "topic 0", "topic 1", ... when not given.
+    features : one unique name for each column of ``relevance``; "feature 0", "feature 1", ... when not given.
+    recipe : how columns of a table became the features, if it is known; see :mod:`rankfall.recipe`.
 
     >>> catalog = Catalog(coverage=[[0.9, 0.0], [0.8, 0.1]], relevance=[[1.0], [0.5]], ids=["a", "b"])
     >>> catalog
@@ -78,6 +85,8 @@ class Catalog:
         ids: Iterable[Id] | None = None,
         titles: Iterable[str] | None = None,
         topics: Iterable[str] | None = None,
+        features: Iterable[str] | None = None,
+        recipe: Recipe | None = None,
         _lineage: str | None = None,
     ) -> None:
         if coverage is None and relevance is None and ids is None:
@@ -105,11 +114,13 @@ class Catalog:
             )
         self.ids: tuple[Id, ...] = _ids(range(n_items) if ids is None else ids, n_items)
         self.titles: tuple[str, ...] | None = None if titles is None else _names("titles", titles, n_items)
-        width = self.coverage.shape[1]
-        names = (f"topic {j}" for j in range(width)) if topics is None else topics
-        self.topics: tuple[str, ...] = _names("topics", names, width)
-        if len(set(self.topics)) < width:
-            raise CatalogError(f"topics must have different names, got {list(self.topics)}")
+        self.topics: tuple[str, ...] = _unique("topics", topics, numbered("topic", self.n_topics))
+        if features is None and recipe is not None:
+            features = recipe.features
+        self.features: tuple[str, ...] = _unique("features", features, numbered("feature", self.n_features))
+        if recipe is not None and recipe.features != self.features:
+            raise CatalogError(f"the recipe gives features {list(recipe.features)}, not {list(self.features)}")
+        self.recipe: Recipe | None = recipe
         self._lineage: str | None = _lineage
 
     def __len__(self) -> int:
@@ -128,6 +139,8 @@ class Catalog:
             self.ids == other.ids
             and self.titles == other.titles
             and self.topics == other.topics
+            and self.features == other.features
+            and self.recipe == other.recipe
             and np.array_equal(self.coverage, other.coverage)
             and np.array_equal(self.relevance, other.relevance)
         )
@@ -245,6 +258,31 @@ class Catalog:
         ids = tuple(compress(self.ids, stays))
         return self._like(self.coverage.take(left, axis=0), self.relevance.take(left, axis=0), ids, titles)
 
+    def with_topics(self, names: Iterable[str]) -> Catalog:
+        """The same items with further topics, which none of them covers.
+
+        >>> Catalog([[0.5]], topics=["war"]).with_topics(["art"]).coverage.tolist()
+        [[0.5, 0.0]]
+        """
+        added = tuple(names)
+        topics = _unique("topics", (*self.topics, *added), numbered("topic", self.n_topics + len(added)))
+        coverage = np.hstack([self.coverage, np.zeros((len(self), len(added)))])
+        catalog = self._like(coverage, self.relevance, self.ids, self.titles)
+        catalog.topics = topics
+        if "_row_of" in self.__dict__:
+            catalog._row_of = self._row_of
+        return catalog
+
+    def with_recipe(self, recipe: Recipe) -> Catalog:
+        """The same items with another recipe, by which later ones become features; names of features are its names."""
+        if len(recipe.features) != self.n_features:
+            raise CatalogError(f"a recipe of {len(recipe.features)} features for a catalog of {self.n_features}")
+        catalog = self._like(self.coverage, self.relevance, self.ids, self.titles)
+        catalog.features, catalog.recipe = recipe.features, recipe
+        if "_row_of" in self.__dict__:
+            catalog._row_of = self._row_of
+        return catalog
+
     def _like(
         self,
         coverage: FloatArray,
@@ -256,11 +294,12 @@ class Catalog:
         catalog = object.__new__(Catalog)
         catalog.coverage, catalog.relevance = frozen(coverage), frozen(relevance)
         catalog.ids, catalog.titles, catalog.topics = ids, titles, self.topics
+        catalog.features, catalog.recipe = self.features, self.recipe
         catalog._lineage = self.lineage
         return catalog
 
     def _check_fits(self, items: Catalog) -> None:
-        check_fits(items, self.topics, self.n_features)
+        check_fits(items, self.topics, self.features)
         if (items.titles is None) != (self.titles is None):
             which, other = ("items", "catalog") if self.titles is None else ("catalog", "items")
             raise CatalogError(f"the {which} have titles and the {other} do not; give titles to both or neither")
@@ -275,9 +314,11 @@ class Catalog:
         topics: str | None = None,
         features: Sequence[str] = (),
         topic_names: Sequence[str] | None = None,
-        topic_weight: float = 1.0,
+        topic_weight: float = TOPIC_WEIGHT,
     ) -> Catalog:
-        """A catalog from a polars or pandas frame.
+        """A catalog from a polars or pandas frame, its numbers as they are.
+
+        :func:`rankfall.build_catalog` also scales them, and takes categories, embeddings and a click log.
 
         Parameters
         ----------
@@ -288,13 +329,13 @@ class Catalog:
             policies that learn item by item can rank the catalog.
         topic_names : the topics, in the order wanted; by default those that occur, sorted.
         topic_weight : coverage of a topic that is merely named. At 1 a second item of the same topic
-            gains nothing; lower values let a list come back to a topic.
+            gains nothing; lower values let a list come back to a topic. docs/catalogs.md has measurements.
 
         >>> import polars as pl
         >>> frame = pl.DataFrame({"id": [7, 9], "genres": ["Drama|War", "Drama"], "score": [0.1, 0.4]})
         >>> catalog = Catalog.from_frame(frame, topics="genres", features=["score"])
         >>> catalog.topics, catalog.coverage.tolist()
-        (('Drama', 'War'), [[1.0, 1.0], [1.0, 0.0]])
+        (('Drama', 'War'), [[0.2, 0.2], [0.2, 0.0]])
         """
         columns = list(frame.columns)
         for name in (id, title, topics, *features):
@@ -313,7 +354,7 @@ class Catalog:
             relevance = np.array([[_weight(v, f) for v in values] for f, values in zip(features, block, strict=True)])
             relevance = relevance.reshape(len(features), len(ids)).T
         titles = None if title is None else ["" if t is None else str(t) for t in frame[title].to_list()]
-        return cls(coverage, relevance, ids=ids, titles=titles, topics=names)
+        return cls(coverage, relevance, ids=ids, titles=titles, topics=names, features=features or None)
 
     def to_frame(self) -> pl.DataFrame:
         """A polars frame: ``id``, ``title`` if there are any, one column a topic, one a feature."""
@@ -323,13 +364,18 @@ class Catalog:
         if self.titles is not None:
             columns["title"] = pl.Series(list(self.titles), dtype=pl.String)
         columns |= {f"{_COVERAGE}{name}": self.coverage[:, j] for j, name in enumerate(self.topics)}
-        columns |= {f"{_RELEVANCE}{j}": self.relevance[:, j] for j in range(self.n_features)}
+        default = numbered("feature", self.n_features)
+        for j, name in enumerate(self.features):
+            columns[f"{_RELEVANCE}{j if name == default[j] or name.isdecimal() else name}"] = self.relevance[:, j]
         return pl.DataFrame(columns)
 
     def write_parquet(self, path: str | Path) -> None:
         """Write everything to one Parquet file, which :meth:`read_parquet` gives back exactly."""
         with replacing(path) as temporary:
-            self.to_frame().write_parquet(temporary, metadata={"rankfall.lineage": self.lineage})
+            known = {_LINEAGE: self.lineage, _FEATURES: json.dumps(self.features)}
+            if self.recipe is not None:
+                known[_RECIPE] = self.recipe.encode().decode()
+            self.to_frame().write_parquet(temporary, metadata=known)
 
     @classmethod
     def read_parquet(cls, path: str | Path) -> Catalog:
@@ -338,10 +384,10 @@ class Catalog:
 
         with reading_parquet(path):
             frame = pl.read_parquet(path)
-            lineage = pl.read_parquet_metadata(path).get("rankfall.lineage")
+            known = pl.read_parquet_metadata(path)
         topics = [name for name in frame.columns if name.startswith(_COVERAGE)]
-        features = [name for name in frame.columns if re.fullmatch(rf"{_RELEVANCE}\d+", name)]
-        if "id" not in frame.columns or not (topics or features or lineage):
+        features = [name for name in frame.columns if name.startswith(_RELEVANCE)]
+        if "id" not in frame.columns or not (topics or features or _LINEAGE in known):
             raise FileError(
                 f"{path} has columns {frame.columns}, which Catalog.write_parquet did not write; "
                 "read it with polars and use Catalog.from_frame"
@@ -352,17 +398,40 @@ class Catalog:
             ids=frame["id"].to_list(),
             titles=frame["title"].to_list() if "title" in frame.columns else None,
             topics=[name.removeprefix(_COVERAGE) for name in topics],
-            _lineage=lineage,
+            features=json.loads(known[_FEATURES]) if _FEATURES in known else None,
+            recipe=Recipe.decode(known[_RECIPE]) if _RECIPE in known else None,
+            _lineage=known.get(_LINEAGE),
         )
 
 
-def check_fits(items: Catalog, topics: tuple[str, ...], n_features: int) -> None:
-    """Raise if items have other topics or features than the catalog they are for."""
-    if items.topics != topics or items.n_features != n_features:
+def check_fits(items: Catalog, topics: tuple[str, ...], features: tuple[str, ...]) -> None:
+    """Raise if items have other topics or features than the catalog they are for.
+
+    Where one of them has no names for its features, their number counts.
+    """
+    unnamed = numbered("feature", len(features))
+    alike = items.features == features or (
+        items.n_features == len(features) and (features == unnamed or items.features == unnamed)
+    )
+    if items.topics != topics or not alike:
         raise CatalogError(
-            f"items with topics {list(items.topics)} and {items.n_features} features do not fit a catalog "
-            f"with topics {list(topics)} and {n_features} features"
+            f"items with topics {list(items.topics)} and {_told(items.features)} do not fit a catalog "
+            f"with topics {list(topics)} and {_told(features)}"
         )
+
+
+def _told(features: tuple[str, ...]) -> str:
+    unnamed = numbered("feature", len(features))
+    return f"{len(features)} features" if features == unnamed else f"features {list(features)}"
+
+
+def numbered(what: str, count: int) -> tuple[str, ...]:
+    """Names for what has none.
+
+    >>> numbered("topic", 2)
+    ('topic 0', 'topic 1')
+    """
+    return tuple(f"{what} {j}" for j in range(count))
 
 
 def _known(item: Any, row_of: dict[Id, int]) -> bool:
@@ -399,6 +468,13 @@ def _names(what: str, values: Iterable[Any], count: int) -> tuple[str, ...]:
     strange = [name for name in names if not isinstance(name, str)]
     if strange:
         raise CatalogError(f"{what} must be strings, got {strange[0]!r}")
+    return names
+
+
+def _unique(what: str, values: Iterable[Any] | None, default: tuple[str, ...]) -> tuple[str, ...]:
+    names = default if values is None else _names(what, values, len(default))
+    if len(set(names)) < len(names):
+        raise CatalogError(f"{what} must have different names, got {list(names)}")
     return names
 
 

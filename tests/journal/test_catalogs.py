@@ -153,3 +153,16 @@ def test_catalogs_that_0_1_0_wrote_are_read() -> None:
     old = b"".join([len(text).to_bytes(8, "little"), text, *(array.tobytes() for array in arrays.values())])
     assert old != pack(header, arrays)
     assert decode_catalog(old) == catalog
+
+
+def test_items_that_were_written_before_a_topic_came_do_not_cover_it() -> None:
+    """Two servers: one adds a topic while the other has items on their way that do not know of it."""
+    state = CatalogState(Catalog([[0.5]], [[1.0]], ids=["a"], topics=["war"]), version=1)
+    late = encode_catalog(Catalog([[0.25], [0.75]], [[2.0], [3.0]], ids=["a", "b"], topics=["war"]))
+    state.apply(CatalogChanged(topics=("art",)), version=2)
+    state.apply(CatalogChanged(items=late), version=3)
+    assert state.current().topics == ("war", "art")
+    assert state.current().coverage.tolist() == [[0.25, 0.0], [0.75, 0.0]]
+    state.apply(CatalogChanged(patch=ItemPatched("b", coverage={"art": 0.5}), topics=("sea",)), version=4)
+    assert state.item("b").coverage.tolist() == [0.75, 0.5, 0.0]
+    assert [state.topics_at(version) for version in (1, 2, 3, 4, 9)] == [1, 2, 2, 3, 3]

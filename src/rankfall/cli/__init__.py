@@ -14,6 +14,7 @@ from rankfall.errors import RankfallError
 COMMANDS = {
     "simulate": "Compare policies on a generated catalog.",
     "bench": "Measure how fast policies are, compared with plain NumPy.",
+    "catalog": "Build a catalog from your own items and clicks; bring a service to it.",
     "data": "List, download and prepare data sets.",
     "reproduce": "Run the paper's experiments on a data set.",
     "run": "Run the studies in TOML files.",

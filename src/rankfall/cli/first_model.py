@@ -11,7 +11,6 @@ from click.core import ParameterSource
 
 from rankfall.catalog import Catalog
 from rankfall.cli.option_types import ForgettingType
-from rankfall.errors import RankfallError
 from rankfall.policies import SERVED
 from rankfall.policies.forgetting import Discount
 from rankfall.policies.linear.settings import Feedback
@@ -77,9 +76,15 @@ def first_model_options(command: C) -> C:
                 show_default=True,
                 help="Column of ids in --catalog, if Rankfall did not write the file.",
             ),
-            click.option("--title", help="Column of titles in --catalog."),
-            click.option("--topics", help="Column of topics in --catalog: lists, or names separated by |."),
-            click.option("--features", help="Columns of relevance features in --catalog, separated by commas."),
+            click.option("--title", help="Column of titles in --catalog.  [default: title, if there is one]"),
+            click.option(
+                "--topics",
+                help="Column of topics in --catalog: lists, or names with | between.  [default: topics, if any]",
+            ),
+            click.option(
+                "--features",
+                help="Columns of --catalog that become relevance features, separated by commas; they are scaled.",
+            ),
         )
     ):
         command = option(command)
@@ -102,14 +107,12 @@ def beginning(context: click.Context) -> Beginning:
 
 
 def _read(path: Path, id_column: str, title: str | None, topics: str | None, features: str | None) -> Catalog:
-    """The catalog in a file that Rankfall wrote, or in a table whose columns were named."""
-    if topics is None and features is None and path.suffix != ".csv":
+    """The catalog in a file that Rankfall wrote, or built from a table whose columns were named."""
+    if topics is None and features is None and path.suffix not in (".csv", ".tsv"):
         return Catalog.read_parquet(path)
-    import polars as pl
+    from rankfall.data import build_catalog
 
-    try:
-        frame = pl.read_csv(path) if path.suffix == ".csv" else pl.read_parquet(path)
-    except (OSError, pl.exceptions.PolarsError) as problem:
-        raise RankfallError(f"{path} cannot be read: {problem}") from None
     columns = tuple(name.strip() for name in (features or "").split(",") if name.strip())
-    return Catalog.from_frame(frame, id=id_column, title=title, topics=topics, features=columns)
+    built = build_catalog(path, id=id_column, title=title, topics=topics, features=columns)
+    click.echo(built.describe())
+    return built.catalog

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -48,6 +49,32 @@ class Table:
         if frame[last].null_count():  # polars fills up lines that are too short; here they are errors
             _check_fields(Path(self.name))
         return frame.select(columns)
+
+    def parts(self, columns: list[str], rows: int) -> Iterator[tuple[int, pl.DataFrame]]:
+        """Read some columns, so many rows at a time: the number of the first row, from 0, and the rows.
+
+        Text is copied to a temporary Parquet file first, which can be read in parts; memory does not grow with it.
+        """
+        if not self.text:
+            with reading_parquet(self.name):
+                yield from _slices(self.frame.select(columns), rows)
+            return
+        last = self.frame.collect_schema().names()[-1]
+        with tempfile.TemporaryDirectory(prefix="rankfall-") as folder:
+            copy = Path(folder) / "rows.parquet"
+            with _reading_csv(Path(self.name)):
+                self.frame.select(list(dict.fromkeys([*columns, last]))).sink_parquet(copy)
+            for first, frame in _slices(pl.scan_parquet(copy), rows):
+                if frame[last].null_count():
+                    _check_fields(Path(self.name))
+                yield first, frame.select(columns)
+
+
+def _slices(frame: pl.LazyFrame, rows: int) -> Iterator[tuple[int, pl.DataFrame]]:
+    first = 0
+    while (part := frame.slice(first, rows).collect()).height:
+        yield first, part
+        first += part.height
 
 
 def table_of(source: pl.DataFrame | Path) -> Table:

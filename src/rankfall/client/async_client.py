@@ -69,6 +69,7 @@ class AsyncClient:
     put_item = awaiting(catalog_calls.put_item)
     patch_item = awaiting(catalog_calls.patch_item)
     delete_item = awaiting(catalog_calls.delete_item)
+    add_topics = awaiting(catalog_calls.add_topics)
     put_items = awaiting(catalog_calls.put_items)
     put_catalog = awaiting(catalog_calls.put_catalog)
     models = awaiting(models_calls.models)

@@ -87,6 +87,7 @@ class Client:
     put_item = blocking(catalog_calls.put_item)
     patch_item = blocking(catalog_calls.patch_item)
     delete_item = blocking(catalog_calls.delete_item)
+    add_topics = blocking(catalog_calls.add_topics)
     put_items = blocking(catalog_calls.put_items)
     put_catalog = blocking(catalog_calls.put_catalog)
     models = blocking(models_calls.models)

@@ -1,5 +1,6 @@
-"""Where catalogs and users come from: generated, or from people's ratings."""
+"""Where catalogs and users come from: generated, from people's ratings, or from your own items and clicks."""
 
+from rankfall.data.catalogs import Built, build_catalog
 from rankfall.data.data_folder import data_folder
 from rankfall.data.datasets import DATASETS, DataSet, dataset_called
 from rankfall.data.finding import find
@@ -9,10 +10,12 @@ from rankfall.data.ratings import Counts, Ratings
 
 __all__ = [
     "DATASETS",
+    "Built",
     "Counts",
     "DataSet",
     "Generated",
     "Ratings",
+    "build_catalog",
     "data_folder",
     "dataset_called",
     "find",

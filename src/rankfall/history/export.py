@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rankfall.arrays import FloatArray
 from rankfall.catalog import Id
 from rankfall.click_logs.exports import EVENTS
 from rankfall.errors import FileError, RankfallError
 from rankfall.history.parquet_parts import Table, table
-from rankfall.journal.catalogs import CatalogShape
+from rankfall.journal.catalogs import CatalogShape, CatalogState
 from rankfall.journal.entries import CatalogChanged, decode
 from rankfall.journal.fold import Knowledge, clicks_of
 from rankfall.policies import POLICIES, LinearPolicy
@@ -69,7 +70,11 @@ def export(
     if not known.catalog.there:
         raise RankfallError("the store has no catalog yet, so there is nothing to export")
     names = set(known.models)
-    linear = {name for name, one in known.models.items() if issubclass(POLICIES[one.settings.policy], LinearPolicy)}
+    linear = {
+        name: policy
+        for name, one in known.models.items()
+        if issubclass(policy := POLICIES[one.settings.policy], LinearPolicy)
+    }
     if model is not None and model not in names:
         raise RankfallError(f"no model {model!r}; there is: {', '.join(sorted(names)) or 'none'}")
     shape = known.catalog.shape
@@ -81,7 +86,8 @@ def export(
         versions = _write_decisions(store, cut, model, decisions, catalog)
     with table(out / EVENTS, _event_schema(id_type), mark, PAGE) as events:
         wanted, kind = names if model is None else {model}, str if id_type == pl.String else int
-        with_feedback = _write_events(store, cut, wanted, linear, versions, kind, events, progress)
+        write = _EventRows(known.catalog, linear, kind)
+        with_feedback = _write_events(store, cut, wanted, versions, write, events, progress)
     return Exported(cut, events.height, with_feedback, decisions.height, catalog.height)
 
 
@@ -103,7 +109,7 @@ def _catalog_schema(shape: CatalogShape, id_type: Any) -> dict[str, Any]:
         "id": id_type,
         "title": pl.String,
         **{f"coverage:{topic}": pl.Float64 for topic in shape.topics},
-        **{f"relevance:{j}": pl.Float64 for j in range(shape.n_features)},
+        **{f"relevance:{j}": pl.Float64 for j in range(len(shape.features))},
     }
 
 
@@ -112,6 +118,7 @@ def _write_decisions(store: Store, cut: Position, model: str | None, decisions: 
     known = Knowledge()
     versions = set()
     nothing = [None] * (len(catalog.schema) - 3)
+    topics = sum(name.startswith("coverage:") for name in catalog.schema)
     for entry in _decisions(store, cut):
         if isinstance(known.apply(entry), CatalogChanged):
             versions.add(entry.position)
@@ -120,7 +127,8 @@ def _write_decisions(store: Store, cut: Position, model: str | None, decisions: 
                 catalog.add((entry.position, True, id_, *nothing))
             for id_ in put:
                 item = known.catalog.item(id_)
-                catalog.add((entry.position, False, id_, item.title, *item.coverage, *item.relevance))
+                later = [0.0] * (topics - len(item.coverage))  # topics that came since
+                catalog.add((entry.position, False, id_, item.title, *item.coverage, *later, *item.relevance))
         if model is None or entry.model in ("", model):
             row = (entry.kind, entry.version, entry.model, entry.owner, entry.body)
             decisions.add((entry.position, _time(entry.at), *row))
@@ -159,9 +167,8 @@ def _write_events(
     store: Store,
     cut: Position,
     wanted: set[str],
-    linear: set[str],
     versions: set[int],
-    id_type: type,
+    rows: _EventRows,
     events: Table,
     progress: Callable[[int], None],
 ) -> int:
@@ -176,37 +183,62 @@ def _write_events(
                 continue
             feedback = entry if entry is not None and entry.position <= cut else None
             with_feedback += feedback is not None
-            events.add(_event_row(event, feedback, id_type, with_features=event.model in linear))
+            events.add(rows.row(event, feedback))
         progress(len(page))
     return with_feedback
 
 
-def _event_row(event: Event, feedback: Entry | None, id_type: type, *, with_features: bool) -> tuple[Any, ...]:
-    shown = json.loads(event.response)["items"]
-    limits: dict[str, list[Id]] = json.loads(event.request) if event.request else {}
-    features = np.frombuffer(event.features) if with_features and event.features is not None else None
-    return (
-        event.id,
-        event.model,
-        event.owner,
-        event.user,
-        event.segment,
-        _time(event.created),
-        _time(event.expires),
-        event.active,
-        event.arm,
-        event.learn,
-        event.propensity,
-        event.catalog,
-        event.covered,
-        [item["id"] for item in shown],
-        [item["score"] for item in shown],
-        _known(limits.get("candidates"), id_type),
-        _known(limits.get("exclude"), id_type),
-        None if features is None else features.tolist(),
-        None if features is None else len(features) // len(shown),
-        *_feedback_row(feedback),
-    )
+@dataclass(frozen=True, eq=False)
+class _EventRows:
+    """Lists as rows of the table.
+
+    Attributes
+    ----------
+    catalog : as it is in the end.
+    linear : the models whose lists have features, and their policies.
+    id_type : of items.
+    """
+
+    catalog: CatalogState
+    linear: dict[str, type[LinearPolicy]]
+    id_type: type
+
+    def row(self, event: Event, feedback: Entry | None) -> tuple[Any, ...]:
+        shown = json.loads(event.response)["items"]
+        limits: dict[str, list[Id]] = json.loads(event.request) if event.request else {}
+        features = self._features(event, len(shown))
+        return (
+            event.id,
+            event.model,
+            event.owner,
+            event.user,
+            event.segment,
+            _time(event.created),
+            _time(event.expires),
+            event.active,
+            event.arm,
+            event.learn,
+            event.propensity,
+            event.catalog,
+            event.covered,
+            [item["id"] for item in shown],
+            [item["score"] for item in shown],
+            _known(limits.get("candidates"), self.id_type),
+            _known(limits.get("exclude"), self.id_type),
+            None if features is None else features.ravel().tolist(),
+            None if features is None else features.shape[1],
+            *_feedback_row(feedback),
+        )
+
+    def _features(self, event: Event, shown: int) -> FloatArray | None:
+        """Features as shown, with a column for every topic: of those that came later, none was covered."""
+        if event.model not in self.linear or event.features is None:
+            return None
+        features: FloatArray = np.frombuffer(event.features).reshape(shown, -1)
+        if self.linear[event.model].coverage == "absent":
+            return features
+        then, now = self.catalog.topics_at(event.catalog), len(self.catalog.shape.topics)
+        return np.insert(features, [then] * (now - then), 0.0, axis=1)
 
 
 def _feedback_row(entry: Entry | None) -> tuple[Any, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -14,23 +14,34 @@ from rankfall.arrays import FloatArray
 from rankfall.catalog import Catalog, Id, check_fits
 from rankfall.errors import CatalogError
 from rankfall.journal.entries import CatalogChanged, ItemPatched
+from rankfall.recipe import Recipe
 
 
 def encode_catalog(catalog: Catalog) -> bytes:
     """A catalog as bytes: in entries of the journal and in checkpoints alike."""
-    header = {"ids": catalog.ids, "titles": catalog.titles, "topics": catalog.topics, "lineage": catalog.lineage}
+    header = {
+        "ids": catalog.ids,
+        "titles": catalog.titles,
+        "topics": catalog.topics,
+        "features": catalog.features,
+        "recipe": None if catalog.recipe is None else catalog.recipe.encode().decode(),
+        "lineage": catalog.lineage,
+    }
     return pack(header, {"coverage": catalog.coverage, "relevance": catalog.relevance})
 
 
 def decode_catalog(data: bytes) -> Catalog:
     """The catalog in these bytes."""
     header, arrays = unpack(data)
+    recipe = header.get("recipe")  # catalogs of earlier versions have neither recipe nor names of features
     return Catalog(
         arrays["coverage"],
         arrays["relevance"],
         ids=header["ids"],
         titles=header["titles"],
         topics=header["topics"],
+        features=header.get("features"),
+        recipe=None if recipe is None else Recipe.decode(recipe),
         _lineage=header["lineage"],
     )
 
@@ -66,15 +77,16 @@ class CatalogShape(NamedTuple):
     """What items must be like to take their place in a catalog; ``whole_ids`` is None while there is no item."""
 
     topics: tuple[str, ...]
-    n_features: int
+    features: tuple[str, ...]
     titled: bool
     whole_ids: bool | None
+    recipe: Recipe | None = None
 
 
 def shape_of(catalog: Catalog) -> CatalogShape:
     """What items must be like to take their place in this catalog."""
     whole = isinstance(catalog.ids[0], int) if catalog.ids else None
-    return CatalogShape(catalog.topics, catalog.n_features, catalog.titles is not None, whole)
+    return CatalogShape(catalog.topics, catalog.features, catalog.titles is not None, whole, catalog.recipe)
 
 
 class CatalogState:
@@ -82,7 +94,7 @@ class CatalogState:
 
     A change costs what it changes, however many items there are, and so does looking at one item. :meth:`current` lays
     the items out as a :class:`~rankfall.catalog.Catalog`, once for all the changes since the last time. One thread may
-    apply changes while others ask.
+    apply changes while others ask. Items that come with a recipe of features bring it to the catalog.
 
     >>> state = CatalogState(Catalog(relevance=[[1.0], [2.0]], ids=["a", "b"]))
     >>> state.apply(CatalogChanged(patch=ItemPatched("b", relevance=(3.0,)), delete=("a",)), version=7)
@@ -91,13 +103,18 @@ class CatalogState:
     ([[3.0]], 7)
     """
 
-    def __init__(self, catalog: Catalog | None = None, version: int = 0) -> None:
+    def __init__(
+        self, catalog: Catalog | None = None, version: int = 0, growth: Iterable[tuple[int, int]] | None = None
+    ) -> None:
         self._lock = threading.RLock()  # held for moments only
         self._laying_out = threading.Lock()
         self._catalog = catalog
         self._changes = _Changes()
         self._size = 0 if catalog is None else len(catalog)
         self.version = version
+        beginning = [] if catalog is None else [(0, catalog.n_topics)]
+        self.growth: list[tuple[int, int]] = beginning if growth is None else list(growth)
+        """Versions from which on there were so many topics, in order."""
         self.last = Difference([], [])
         """What the last change did."""
 
@@ -119,13 +136,25 @@ class CatalogState:
 
     @property
     def shape(self) -> CatalogShape:
-        """What items must be like. Fixed by the first items; only another catalog in its place can change it."""
+        """What items must be like. Fixed by the first items, but for topics that are added later."""
         return shape_of(self._there())
 
     def _there(self) -> Catalog:
         if self._catalog is None:
             raise CatalogError("there is no catalog yet")
         return self._catalog
+
+    def topics_at(self, version: int) -> int:
+        """How many topics there were at a version: the first so many of those there are now.
+
+        >>> state = CatalogState(Catalog([[0.5]], topics=["war"]), version=3)
+        >>> state.apply(CatalogChanged(topics=("art", "war")), version=7)
+        Difference(gone=[], put=[])
+        >>> state.topics_at(6), state.topics_at(7), state.shape.topics
+        (1, 2, ('war', 'art'))
+        """
+        counts = [count for since, count in self.growth if since <= version]
+        return counts[-1] if counts else self.growth[0][1]
 
     def current(self) -> Catalog:
         """All items as they are now, laid out."""
@@ -171,6 +200,9 @@ class CatalogState:
         with self._lock:
             self.last = self._applied(change, items)
             self.version = version
+            topics = self._there().n_topics
+            if not self.growth or self.growth[-1][1] != topics:
+                self.growth.append((version, topics))
             return self.last
 
     def _applied(self, change: CatalogChanged, items: Catalog | None) -> Difference:
@@ -180,6 +212,7 @@ class CatalogState:
                 raise CatalogError("the first entry on the catalog has no items")
             self._catalog, self._changes, self._size = items, _Changes(), len(items)
             return Difference(gone, list(items.ids))
+        self._grow([topic for topic in dict.fromkeys(change.topics) if topic not in self.shape.topics])
         known = {item for item in change.delete if item in self}
         put = []
         if change.patch is not None and change.patch.id in self:
@@ -194,6 +227,14 @@ class CatalogState:
             self._take(item)
         return Difference([item for item in deleted if item in known], [item for item in put if item in self])
 
+    def _grow(self, topics: list[str]) -> None:
+        """Have further topics, which no item covers."""
+        if topics:
+            self._catalog = self._there().with_topics(topics)
+            nothing = np.zeros(len(topics))
+            for item, put in self._changes.put.items():
+                self._changes.put[item] = put._replace(coverage=np.concatenate([put.coverage, nothing]))
+
     def _ids(self) -> list[Id]:
         """All ids, in the order of rows."""
         rows = () if self._catalog is None else self._catalog.ids
@@ -201,7 +242,12 @@ class CatalogState:
         return stay + [item for item in self._changes.put if not self._has_row(item)]
 
     def _put_all(self, items: Catalog) -> list[Id]:
-        check_fits(items, self.shape.topics, self.shape.n_features)
+        topics = self.shape.topics
+        if items.topics == topics[: items.n_topics]:  # those missing came after the items were written
+            items = items.with_topics(topics[items.n_topics :])
+        check_fits(items, topics, self.shape.features)
+        if items.recipe is not None and items.recipe != self.shape.recipe:
+            self._catalog = self._there().with_recipe(items.recipe)
         for row, item in enumerate(items.ids):
             title = None if items.titles is None else items.titles[row]
             self._put(item, CatalogItem(title, items.coverage[row], items.relevance[row]))
@@ -253,4 +299,5 @@ def _catalog_of(ids: list[Id], items: dict[Id, CatalogItem], like: Catalog) -> C
         ids=ids,
         titles=None if like.titles is None else [items[item].title or "" for item in ids],
         topics=like.topics,
+        features=like.features,
     )

@@ -52,12 +52,14 @@ class CatalogChanged(_Record, frozen=True):
     Attributes
     ----------
     replace : the items put are the whole catalog; those there were are gone.
+    topics : new topics, after those there are, which no item covers yet; one that is there already stays as it is.
     patch : changes parts of one item, if it is there.
     items : items to put, as :func:`rankfall.journal.catalogs.encode_catalog` gives them; the blob of the entry.
     delete : ids of items to take out, where they are there; the last item always stays.
     """
 
     replace: bool = False
+    topics: tuple[str, ...] = ()
     patch: ItemPatched | None = None
     items: bytes | None = None
     delete: tuple[Id, ...] = ()
@@ -155,6 +157,11 @@ def _catalog_1_to_2(body: Body) -> Body:
     return {"patch": {"id": body["id"], **body["patch"]}}
 
 
+def _catalog_2_to_3(body: Body) -> Body:
+    """Version 2 had no new topics, and catalogs without names of features and without a recipe."""
+    return body
+
+
 def _restore_1_to_2(body: Body) -> Body:
     """Version 1 had positions of two numbers. Stores are renumbered when they are migrated; an exported log is not."""
     return {**body, "source": body["source"][1]}
@@ -182,7 +189,7 @@ KINDS: Mapping[str, _Kind] = {
     "feedback": _Kind(FeedbackGiven),
     "expired": _Kind(FeedbackExpired),
     "forgotten": _Kind(FeedbackForgotten),
-    "catalog": _Kind(CatalogChanged, (_catalog_1_to_2,)),
+    "catalog": _Kind(CatalogChanged, (_catalog_1_to_2, _catalog_2_to_3)),
     "create": _Kind(ModelCreated),
     "settings": _Kind(SettingsChanged),
     "reset": _Kind(ModelReset),

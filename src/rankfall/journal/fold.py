@@ -130,7 +130,13 @@ class Knowledge:
         }
         lay_out = self.catalog.laying_out() if self.catalog.there else None
         kinds = {name: kind.version for name, kind in KINDS.items()}
-        header = {"version": _VERSION, "kinds": kinds, "catalog": self.catalog.version, "models": models}
+        header = {
+            "version": _VERSION,
+            "kinds": kinds,
+            "catalog": self.catalog.version,
+            "growth": list(self.catalog.growth),
+            "models": models,
+        }
 
         def packed() -> bytes:
             catalog = None if lay_out is None else np.frombuffer(encode_catalog(lay_out()), dtype=np.uint8)
@@ -151,7 +157,9 @@ class Knowledge:
         except (RankfallError, ValueError, KeyError, TypeError, msgspec.ValidationError) as problem:
             _log.warning("a checkpoint cannot be read; the whole journal is folded", extra={"reason": str(problem)})
             return None
-        return cls(position, CatalogState(catalog, header["catalog"]), models)
+        growth = header.get("growth")  # until there could be new topics, there was none
+        told = None if growth is None else [(int(since), int(count)) for since, count in growth]
+        return cls(position, CatalogState(catalog, header["catalog"], told), models)
 
 
 def _check_kinds(kinds: Mapping[str, int]) -> None:

@@ -87,8 +87,8 @@ class Entry:
     """One line of the journal, as it is stored.
 
     ``kind``, ``version``, ``body`` and ``blob`` say what happened; :func:`rankfall.journal.entries.decode` reads them.
-    Feedback, and feedback that never came, is on the event ``event_id``; ``arm``, ``learn``, ``covered`` and
-    ``features`` are that event's.
+    Feedback, and feedback that never came, is on the event ``event_id``; ``arm``, ``learn``, ``covered``, ``features``
+    and ``catalog`` are that event's.
     """
 
     position: Position
@@ -105,6 +105,7 @@ class Entry:
     covered: int = 0
     features: bytes | None = None
     token: str = ""
+    catalog: int = 0
 
     @property
     def mark(self) -> Mark:

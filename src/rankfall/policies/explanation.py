@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from rankfall.catalog import Id
 
+_LARGEST = 3  # features that the words of an explanation name
+
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why one item stands where it stands: ``relevance + sum(coverage.values()) + bonus == score``."""
+    """Why one item stands where it stands: ``relevance + sum(coverage.values()) + bonus == score``.
+
+    ``features`` has the parts of ``relevance`` by name, where the policy has any and the catalog names them.
+    """
 
     id: Id
     title: str
@@ -19,11 +24,18 @@ class Explanation:
     coverage: Mapping[str, float]
     bonus: float
     score: float
+    features: Mapping[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        parts = [f"relevance {self.relevance:+.3f}"] if self.relevance else []
+        parts = [f"relevance {self.relevance:+.3f}{self._largest_features()}"] if self.relevance else []
         parts += [f"{topic} {gain:+.3f}" for topic, gain in self.coverage.items()]
         return f"{self.title}: {self.score:.3f} = {', '.join(parts)}, exploration {self.bonus:+.3f}"
+
+    def _largest_features(self) -> str:
+        """The features that matter most here, in words."""
+        largest = sorted(self.features, key=lambda name: -abs(self.features[name]))[:_LARGEST]
+        told = ", ".join(f"{name} {self.features[name]:+.3f}" for name in largest if self.features[name])
+        return f" ({told})" if told else ""
 
 
 class Weight(NamedTuple):

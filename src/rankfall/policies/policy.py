@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
@@ -345,9 +345,16 @@ class Policy(ABC):
         """What :meth:`record` gives for each of these lists (n, k) of rows."""
         raise self._not_served(f"keep records of {len(lists)} lists")
 
-    def learn_record(self, record: bytes, click: Click) -> None:
-        """Learn from the clicks on a list of which :meth:`record` was kept, however the catalog changed since."""
-        raise self._not_served(f"learn {click!r} from a record of {len(record)} bytes")
+    def learn_record(self, record: bytes, click: Click, topics: int | None = None) -> None:
+        """Learn from the clicks on a list of which :meth:`record` was kept, however the catalog changed since.
+
+        ``topics`` is how many there were then: the first so many of those of the catalog; None for all of them.
+        """
+        raise self._not_served(f"learn {click!r} from a record of {len(record)} bytes, of {topics} topics")
+
+    def widened(self, arrays: Mapping[str, NDArray[Any]], topics: Collection[int]) -> Mapping[str, NDArray[Any]]:
+        """A state as it is now that the catalog has more topics; ``topics`` are the numbers there may have been."""
+        raise self._not_served(f"widen a state of {len(arrays)} arrays to the topics there are, from {topics}")
 
     def explain(self, ranking: Ranking) -> list[Explanation]:
         """Where each score came from when the list was made."""

@@ -16,6 +16,7 @@ from rankfall.policies.forgetting import Discount, Window, forgetting_from_json,
 from rankfall.policies.linear.policy import LinearPolicy
 from rankfall.policies.policy import Policy
 from rankfall.policies.registry import POLICIES, find_policy, name_of
+from rankfall.recipe import Recipe
 
 FORMAT = "rankfall policy 2"
 FIRST_FORMAT = "rankfall policy 1"
@@ -39,6 +40,8 @@ def save(policy: Policy, path: str | Path) -> None:
         "ids": catalog.ids,
         "titles": catalog.titles,
         "topics": catalog.topics,
+        "features": catalog.features,
+        "feature_recipe": None if catalog.recipe is None else catalog.recipe.encode().decode(),
     }
     if isinstance(policy, LinearPolicy):
         header["lineages"] = sorted(policy.lineages)
@@ -64,12 +67,15 @@ def _to_json(value: Any) -> Any:
 
 
 def _restored(header: dict[str, Any], blocks: dict[str, NDArray[Any]], policy: type[Policy] | None) -> Policy:
+    recipe = header.get("feature_recipe")  # files of earlier versions have neither recipe nor names of features
     catalog = Catalog(
         blocks.pop("coverage"),
         blocks.pop("relevance"),
         ids=header["ids"],
         titles=header["titles"],
         topics=header["topics"],
+        features=header.get("features"),
+        recipe=None if recipe is None else Recipe.decode(recipe),
         _lineage=header["lineage"],
     )
     if header["format"] == FIRST_FORMAT:

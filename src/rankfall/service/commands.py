@@ -148,6 +148,19 @@ class PutItems(Decision[int]):
 
 
 @dataclass(frozen=True, slots=True)
+class AddTopics(Decision[int]):
+    """Have further topics, which no item covers yet; gives the version of the catalog this makes."""
+
+    topics: tuple[str, ...]
+
+    def write(self, tx: Transaction, state: ServerState, now: Moment) -> int:
+        """Append them, unless all are there."""
+        if set(self.topics) <= set(state.items.shape.topics):
+            return state.items.version
+        return tx.append(encode(CatalogChanged(topics=self.topics)), "", now.time)
+
+
+@dataclass(frozen=True, slots=True)
 class SeedCatalog(Decision[None]):
     """Make these items the catalog if there is none; they are encoded as those of :class:`PutItems`."""
 

@@ -90,6 +90,7 @@ def _ranked_items(resolved: ResolvedRequest, chosen: ChosenList, explained_by: P
             relevance=float(parts.relevance),
             coverage={topic: float(gain) for topic, gain in parts.coverage.items()},
             bonus=_finite(float(parts.bonus)),
+            features={name: float(part) for name, part in parts.features.items()} or None,
         )
         for item, parts in zip(items, explained_by.explain(ranking), strict=True)
     )

@@ -72,8 +72,13 @@ class Model:
 
     @property
     def template(self) -> Template:
-        """What policies are made from, over some catalog: not always the newest one, see :meth:`refresh`."""
-        return self._template or self.refresh()
+        """What policies are made from, over some catalog: not always the newest one, see :meth:`refresh`.
+
+        It always has all topics: a policy with fewer has not the columns of lists that others make.
+        """
+        template = self._template
+        fits = template is not None and template.catalog.topics == self._catalog.shape.topics
+        return template if template is not None and fits else self.refresh()
 
     def refresh(self) -> Template:
         """Rank with the newest catalog and settings from now on; whoever else asks meanwhile waits for it."""
@@ -95,6 +100,8 @@ class Model:
             if state is None:
                 return None
             self._owners.move_to_end(owner)
+            if state.template.catalog.topics != template.catalog.topics:  # they came since we looked
+                template = state.template
             return state.view(template)
 
     def position_of(self, owner: str) -> Position | None:
@@ -124,7 +131,7 @@ class Model:
             state.learn(entry, clicks_of(record))
 
     def drop_all(self) -> None:
-        """Let go of all states, as after a reset: they are read again from where they now begin."""
+        """Let go of all states, as after a reset or for new topics: they are read again from where they now begin."""
         with self._lock:
             self._owners.clear()
 

@@ -52,7 +52,7 @@ class OwnerState:
     def learn(self, entry: Entry, clicks: list[int]) -> None:
         """Take in one entry on an event."""
         if entry.learn and entry.features is not None:
-            self.policy.learn_record(entry.features, clicks)
+            self.policy.learn_record(entry.features, clicks, self.template.items.topics_at(entry.catalog))
         self.position = entry.position
         self.unsaved += 1
 
@@ -159,7 +159,8 @@ def _catch_up(store: Store, model: str, states: Mapping[str, OwnerState], upto: 
 def _restored(template: Template, checkpoint: Checkpoint) -> Policy | None:
     """The policy with a state that was saved; None if it cannot be read: then the journal is read instead."""
     try:
-        return template.policy.with_state(unpack_state(checkpoint.state))
+        topics = {count for _, count in template.items.growth}
+        return template.policy.with_state(template.policy.widened(unpack_state(checkpoint.state), topics))
     except (ValueError, KeyError, TypeError) as problem:
         extra = {"model": checkpoint.model, "reason": str(problem)}
         _log.warning("a checkpoint cannot be read; the journal is read instead", extra=extra)

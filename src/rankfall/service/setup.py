@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from rankfall.catalog import Catalog
 from rankfall.errors import RankfallError, StoreError
@@ -20,6 +21,8 @@ from rankfall.stores import open_store, without_secrets
 from rankfall.wire import ModelChanges, ModelSettings, convert
 
 FIRST = "default"
+LARGEST_USUAL = 10.0
+"""Features beyond this are most likely in raw units."""
 
 
 def prepare(place: str, read: Callable[[], Catalog] | None, settings: Mapping[str, Any]) -> list[str]:
@@ -55,6 +58,7 @@ def _fill(engine: Engine, place: str, read: Callable[[], Catalog] | None, settin
             )
         given = read()
         catalog = fitting(given, shape_of(given))
+        lines += _unscaled(catalog)
     elif read is not None:
         lines.append(f"The catalog is the one in the store ({len(catalog):,} items); --catalog was not read.")
     if state.models:
@@ -70,6 +74,16 @@ def _fill(engine: Engine, place: str, read: Callable[[], Catalog] | None, settin
         policy_of(first, state.catalog)  # which may be that of a server that was faster
         engine.write(CreateModel(FIRST, first))
     return lines
+
+
+def _unscaled(catalog: Catalog) -> list[str]:
+    """What to say of features that are far from the length of about 1 that policies expect."""
+    largest = np.abs(catalog.relevance).max(axis=0, initial=0.0)
+    return [
+        f"Feature {catalog.features[j]!r} goes up to {largest[j]:g}: policies expect features of about 1, and explore "
+        "far too much with larger ones. rankfall catalog build scales them."
+        for j in np.flatnonzero(largest > LARGEST_USUAL)
+    ]
 
 
 def _not_taken(first: Model | None, given: Mapping[str, Any]) -> list[str]:

@@ -12,6 +12,7 @@ from rankfall.catalog import Catalog
 from rankfall.errors import JournalError, LostEntryError, NotFoundError
 from rankfall.journal.catalogs import CatalogState
 from rankfall.journal.entries import (
+    CatalogChanged,
     FeedbackExpired,
     FeedbackGiven,
     ModelCreated,
@@ -169,6 +170,10 @@ class ServerState:
                 self.models[entry.model].learn(entry, record)
         elif isinstance(record, ModelCreated):
             self._add_model(entry.model)
+        elif isinstance(record, CatalogChanged):
+            if record.topics:  # states have columns for topics, and are read again with those
+                for model in self.models.values():
+                    model.drop_all()
         elif isinstance(record, ModelReset | ModelRestored):
             self.models[entry.model].drop_all()
         elif isinstance(record, UserForgotten):

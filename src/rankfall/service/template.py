@@ -85,6 +85,7 @@ class Template:
     catalog: Catalog
     version: int
     settings: ModelSettings
+    items: CatalogState
 
 
 def make_template(old: Template | None, items: CatalogState, settings: ModelSettings) -> Template:
@@ -93,14 +94,14 @@ def make_template(old: Template | None, items: CatalogState, settings: ModelSett
     if old is not None and old.catalog is catalog and _ranks_alike(old.settings, settings):
         same = old.settings.gamma == settings.gamma
         policy = old.policy if same else old.policy.with_settings(gamma=settings.gamma)
-        return Template(policy, catalog, version, settings)
+        return Template(policy, catalog, version, settings, items)
     blocked = [item for item in settings.blocked if item in catalog]
     shown = catalog.withdraw(blocked) if blocked else catalog
     policy = policy_of(settings, shown)
     if len(shown):  # lays out what all owners share here, and not when the first of them is served
         with suppress(Exception):  # whoever is served meets the error again, and gets the baseline
             policy.rank(min(settings.k, len(shown)), rng=np.random.default_rng(0))
-    return Template(policy, catalog, version, settings)
+    return Template(policy, catalog, version, settings, items)
 
 
 def _ranks_alike(one: ModelSettings, other: ModelSettings) -> bool:

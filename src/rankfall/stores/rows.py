@@ -15,7 +15,7 @@ EVENT = (
 EVENT_WIDTH = len(EVENT.split(","))
 ENTRY = (
     "j.seq, j.kind, j.version, j.model, j.owner, j.at, j.event_id, j.body, j.blob, "
-    "e.arm, e.learn, e.covered, e.features, j.token"
+    "e.arm, e.learn, e.covered, e.features, j.token, e.catalog"
 )
 FROM_JOURNAL = "FROM journal j LEFT JOIN events e ON e.id = j.event_id"
 
@@ -42,7 +42,7 @@ def event_of_row(row: Row) -> Event:
 
 def entry_of_row(row: Row) -> Entry:
     """The entry with these values, in the order of ``ENTRY``."""
-    seq, kind, version, model, owner, at, event_id, body, blob, arm, learn, covered, features, token = row
+    seq, kind, version, model, owner, at, event_id, body, blob, arm, learn, covered, features, token, catalog = row
     return Entry(
         position=seq,
         kind=kind,
@@ -58,4 +58,5 @@ def entry_of_row(row: Row) -> Entry:
         covered=covered or 0,
         features=None if features is None else bytes(features),
         token=token,
+        catalog=catalog or 0,
     )

@@ -272,7 +272,7 @@ class Store:
         columns = ", ".join(f"e.{name.strip()}" for name in EVENT.split(","))
         rows = self.read(
             f"SELECT {columns}, j.seq, j.kind, j.version, j.model, j.owner, j.at, j.event_id, j.body, "
-            "j.blob, NULL, NULL, NULL, NULL, j.token "
+            "j.blob, NULL, NULL, NULL, NULL, j.token, NULL "
             "FROM events e LEFT JOIN journal j ON j.event_id = e.id WHERE e.id > ? ORDER BY e.id LIMIT ?",
             (after, limit),
         )

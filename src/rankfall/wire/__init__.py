@@ -11,6 +11,8 @@ from rankfall.wire.catalog import (
     ItemsQuery,
     ItemsResponse,
     ItemWritten,
+    TopicsRequest,
+    TopicsResponse,
 )
 from rankfall.wire.decoding import convert, decode
 from rankfall.wire.errors import ErrorDetails, ErrorResponse, HealthResponse
@@ -105,6 +107,8 @@ __all__ = [
     "SnapshotRequest",
     "SnapshotResponse",
     "SnapshotsResponse",
+    "TopicsRequest",
+    "TopicsResponse",
     "VersionResponse",
     "Weight",
     "convert",

@@ -6,9 +6,33 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
-from rankfall.wire.fields import LONGEST_NAME, LONGEST_TITLE, ItemId, Query, Request, Response, Share, check_printable
+from rankfall.wire.fields import (
+    LONGEST_NAME,
+    LONGEST_TITLE,
+    ItemId,
+    Name,
+    Query,
+    Request,
+    Response,
+    Share,
+    check_all_printable,
+    check_printable,
+)
 
 Title = Annotated[str, Meta(max_length=LONGEST_TITLE)]
+
+
+Value = float | str | list[float] | None
+"""A value of a column in the table a catalog was built from."""
+
+Values = Annotated[
+    dict[str, Value],
+    Meta(description="in place of relevance: values in the units of the table the catalog was built from, by column"),
+]
+Topics = Annotated[
+    list[str],
+    Meta(description="in place of coverage: names of topics, each covered as is usual for an item nobody has seen"),
+]
 
 
 class ItemBody(Request, frozen=True, kw_only=True):
@@ -19,6 +43,8 @@ class ItemBody(Request, frozen=True, kw_only=True):
         default_factory=dict
     )
     relevance: list[float] = field(default_factory=list)
+    values: Values | None = None
+    topics: Topics | None = None
 
 
 class ItemPatch(Request, frozen=True, kw_only=True, omit_defaults=True):
@@ -27,6 +53,7 @@ class ItemPatch(Request, frozen=True, kw_only=True, omit_defaults=True):
     title: Title | None = None
     coverage: dict[str, Share] | None = None
     relevance: list[float] | None = None
+    values: Values | None = None
 
 
 class BulkItem(ItemBody, frozen=True, kw_only=True):
@@ -85,8 +112,28 @@ class BulkResponse(Response, frozen=True):
     version: int
 
 
+class TopicsRequest(Request, frozen=True):
+    """Topics to add; those that are there already stay as they are."""
+
+    topics: Annotated[list[Name], Meta(min_length=1, max_length=1000)]
+
+    def __post_init__(self) -> None:
+        check_all_printable("topics", self.topics)
+
+
+class TopicsResponse(Response, frozen=True):
+    """All topics, in order, and the version of the catalog."""
+
+    topics: list[str]
+    version: int
+
+
 class CatalogResponse(Response, frozen=True, kw_only=True):
-    """What the catalog is like; ``ids`` is ``string`` or ``integer``."""
+    """What the catalog is like; ``ids`` is ``string`` or ``integer``.
+
+    ``columns`` are those of the table it was built from, of which items may have ``values``; ``recipe`` tells recipes
+    apart by which they become features, and is null if there is none.
+    """
 
     items: int
     topics: list[str]
@@ -94,3 +141,6 @@ class CatalogResponse(Response, frozen=True, kw_only=True):
     ids: str
     titles: bool
     version: int
+    feature_names: list[str] = field(default_factory=list)
+    columns: list[str] = field(default_factory=list)
+    recipe: str | None = None

@@ -65,8 +65,9 @@ class RankBatchRequest(Request, frozen=True):
 class RankedItem(Response, frozen=True, omit_defaults=True):
     """One item of a list.
 
-    ``title`` is there if the catalog has titles. With ``explain``: score = relevance + sum of coverage + bonus. An item
-    that was never observed may have no score and no bonus: they are without bound.
+    ``title`` is there if the catalog has titles. With ``explain``: score = relevance + sum of coverage + bonus, and
+    ``features`` has the parts of the relevance, if features have names. An item that was never observed may have no
+    score and no bonus: they are without bound.
     """
 
     id: ItemId
@@ -76,6 +77,7 @@ class RankedItem(Response, frozen=True, omit_defaults=True):
     relevance: float | None = None
     coverage: dict[str, float] | None = None
     bonus: float | None = None
+    features: dict[str, float] | None = None
 
 
 class RankResponse(Response, frozen=True, kw_only=True):

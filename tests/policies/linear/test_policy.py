@@ -313,7 +313,7 @@ def test_a_newer_catalog_keeps_what_was_learned_and_old_feedback_counts() -> Non
     policy.update(shown, 0)
     np.testing.assert_array_equal(newer.weights, policy.weights)
     assert newer.explain(shown)[0].title == str(shown.ids[0])
-    with pytest.raises(CatalogError, match="cannot take the place"):
+    with pytest.raises(CatalogError, match="do not fit a catalog"):
         policy.with_catalog(generate(topics=6, features=3).catalog)
 
 

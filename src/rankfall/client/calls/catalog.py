@@ -9,7 +9,7 @@ from typing import Any
 from rankfall.client.call import Call, Reply
 from rankfall.client.encoding import Id, body, given, lines, path, query
 from rankfall.errors import FileError
-from rankfall.wire import BulkResponse, CatalogResponse, Item, ItemDeleted, ItemsResponse, ItemWritten
+from rankfall.wire import BulkResponse, CatalogResponse, Item, ItemDeleted, ItemsResponse, ItemWritten, TopicsResponse
 
 
 def catalog() -> Call[CatalogResponse]:
@@ -31,11 +31,21 @@ def item(id: Id) -> Call[Item]:  # noqa: A002 - what the service calls it
 def put_item(
     id: Id,  # noqa: A002
     *,
-    coverage: Mapping[str, float],
-    relevance: Sequence[float],
+    coverage: Mapping[str, float] | None = None,
+    relevance: Sequence[float] | None = None,
     title: str | None = None,
+    topics: Sequence[str] | None = None,
+    values: Mapping[str, Any] | None = None,
 ) -> Call[ItemWritten]:
     """Add an item, or replace it.
+
+    Parameters
+    ----------
+    coverage, relevance
+        As the catalog has them.
+    topics, values
+        In their place: names of topics, and values in the units of the table that the catalog was built from, by
+        column. The service scales them as it scaled the others.
 
     Returns
     -------
@@ -47,7 +57,7 @@ def put_item(
     >>> put_item("AC/DC", coverage={"rock": 1.0}, relevance=[0.3]).path
     '/v1/catalog/items/AC%2FDC'
     """
-    content = body(given(title=title, coverage=coverage, relevance=relevance))
+    content = body(given(title=title, coverage=coverage, relevance=relevance, topics=topics, values=values))
     return Call("PUT", path("catalog", "items", id), lambda reply: reply.read(ItemWritten), content=content)
 
 
@@ -57,12 +67,14 @@ def patch_item(
     coverage: Mapping[str, float] | None = None,
     relevance: Sequence[float] | None = None,
     title: str | None = None,
+    values: Mapping[str, Any] | None = None,
 ) -> Call[ItemWritten]:
     """Change parts of an item; what is not given stays.
 
-    ``coverage`` is merged by topic; a topic set to 0 is dropped.
+    ``coverage`` is merged by topic; a topic set to 0 is dropped. ``values`` are those that changed, in the units of the
+    table that the catalog was built from; only their features change.
     """
-    content = body(given(title=title, coverage=coverage, relevance=relevance))
+    content = body(given(title=title, coverage=coverage, relevance=relevance, values=values))
     return Call("PATCH", path("catalog", "items", id), lambda reply: reply.read(ItemWritten), content=content)
 
 
@@ -86,13 +98,20 @@ def delete_item(id: Id) -> Call[ItemDeleted]:  # noqa: A002
     return Call("DELETE", path("catalog", "items", id), read, understands=frozenset({404}))
 
 
+def add_topics(topics: Iterable[str]) -> Call[TopicsResponse]:
+    """Add topics to the catalog; those that are there already stay as they are. No item covers new ones yet."""
+    content = body({"topics": list(topics)})
+    return Call("POST", "/v1/catalog/topics", lambda reply: reply.read(TopicsResponse), content=content)
+
+
 def put_items(items: Iterable[Mapping[str, Any]]) -> Call[BulkResponse]:
     r"""Add or replace many items, all or nothing.
 
     Parameters
     ----------
     items
-        Mappings with ``id``, ``coverage``, ``relevance`` and perhaps ``title``; or ``{"id": ..., "delete": True}``.
+        Mappings with ``id``, ``coverage`` or ``topics``, ``relevance`` or ``values``, and perhaps ``title``; or
+        ``{"id": ..., "delete": True}``.
 
     Examples
     --------

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankfall.arrays import FloatArray, IntArray, finite
-from rankfall.catalog import Catalog
+from rankfall.catalog import Catalog, check_fits
 from rankfall.errors import CatalogError, FeedbackError, ProblemError, RankError
 from rankfall.kernels import greedy, in_background, shortlists, thompson
 from rankfall.kernels.item_scores import Items
@@ -359,11 +359,7 @@ class LinearPolicy(Policy):
         Topics and the number of relevance features must be the same; items may come, change and go. Feedback on
         rankings of the earlier catalogs is still accepted.
         """
-        if catalog.topics != self.catalog.topics or catalog.n_features != self.catalog.n_features:
-            raise CatalogError(
-                f"a catalog with topics {list(catalog.topics)} and {catalog.n_features} features cannot take the "
-                f"place of one with topics {list(self.catalog.topics)} and {self.catalog.n_features} features"
-            )
+        check_fits(catalog, self.catalog.topics, self.catalog.features)
         policy = type(self)(catalog, self.settings)
         policy.compact = self.compact
         policy.restore(self.state())
@@ -408,10 +404,28 @@ class LinearPolicy(Policy):
         """What :meth:`record` gives for each of these lists (n, k) of rows."""
         return [features.tobytes() for features in self.features_of(lists)]
 
-    def learn_record(self, record: bytes, click: Click) -> None:
-        """Learn from the clicks on a list of which these features were kept."""
-        features = np.array(np.frombuffer(record).reshape(-1, self._n_columns))  # kernels take what can be written to
+    def learn_record(self, record: bytes, click: Click, topics: int | None = None) -> None:
+        """Learn from the clicks on a list of which these features were kept; topics that are newer were not covered.
+
+        >>> from rankfall import CascadeLSB, Catalog
+        >>> catalog = Catalog(coverage=[[0.5], [1.0]])
+        >>> policy = CascadeLSB(catalog.with_topics(["new"]))
+        >>> policy.learn_record(CascadeLSB(catalog).records(np.array([[1, 0]]))[0], 0, topics=1)
+        >>> policy.weights
+        array([0.5, 0. ])
+        """
+        missing = 0 if topics is None else max(0, self._n_topics - topics)
+        features = np.array(np.frombuffer(record).reshape(-1, self._n_columns - missing))  # kernels take what can be written to
+        if missing:
+            features = np.insert(features, [self._n_topics - missing] * missing, 0.0, axis=1)
         self._learn(features, all_clicks(click, len(features)))
+
+    def widened(self, arrays: Mapping[str, NDArray[Any]], topics: Collection[int]) -> Mapping[str, NDArray[Any]]:
+        """The state with columns for topics that it does not have, which none of its lists covered."""
+        missing = self._n_columns - int(arrays["moment"].size)
+        if missing <= 0 or self._n_topics - missing not in topics:
+            return arrays
+        return Ridge.widened(arrays, self._n_topics - missing, missing)
 
     def features_of(self, lists: IntArray) -> FloatArray:
         """The features that :meth:`rank` gives for each list that is fixed, bit for bit, without ranking one by one.
@@ -440,7 +454,8 @@ class LinearPolicy(Policy):
         """Every weight with its standard deviation."""
         with self._model.lock:
             weights, spread = self.weights, self.covariance.diagonal() ** 0.5
-        return named_weights(weights, spread, self.catalog.topics[: self._n_topics])
+        features = self.catalog.features[: len(weights) - self._n_topics]
+        return named_weights(weights, spread, self.catalog.topics[: self._n_topics], features)
 
 
 def _rewards(feedback: Feedback, clicks: list[int], length: int) -> FloatArray:

@@ -103,6 +103,31 @@ class Ridge:
                 raise ValueError(f"{len(model._window)} lists in {forgetting} after {model.n_updates} updates")
         return model
 
+    @staticmethod
+    def widened(arrays: Mapping[str, NDArray[Any]], at: int, count: int) -> dict[str, NDArray[Any]]:
+        """The arrays of a model that had ``count`` more columns from column ``at`` on, all zero in what it has seen.
+
+        Exactly what it would have learned: such columns take no part in any sum.
+
+        >>> model = Ridge.restore(Ridge.widened(Ridge(1).arrays(), at=0, count=1))
+        >>> model.learn(np.array([[0.0, 2.0]]), np.array([1.0]))
+        >>> model.weights
+        array([0. , 0.4])
+        """
+        made = {**arrays}
+        for name in ("gram", "covariance"):
+            wide = np.insert(np.insert(arrays[name], [at] * count, 0.0, axis=0), [at] * count, 0.0, axis=1)
+            wide[range(at, at + count), range(at, at + count)] = 1.0
+            made[name] = wide
+        for name in ("moment", "weights"):
+            made[name] = np.insert(arrays[name], [at] * count, 0.0)
+        if "window_rest" in arrays:  # (columns + 1, columns): rest of gram, then of moment
+            made["window_rest"] = np.insert(
+                np.insert(arrays["window_rest"], [at] * count, 0.0, axis=0), [at] * count, 0.0, axis=1
+            )
+            made["window_features"] = np.insert(arrays["window_features"], [at] * count, 0.0, axis=1)
+        return made
+
     def copy(self) -> Ridge:
         """A model that knows the same and learns on its own from here."""
         return Ridge.restore(self.arrays(), self.forgetting)

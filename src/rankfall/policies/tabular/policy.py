@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import islice
 from typing import Any, ClassVar, Self, TypeAlias
 
@@ -221,7 +221,11 @@ class TabularPolicy(Policy):
         """What :meth:`record` gives for each of these lists (n, k) of rows."""
         return [json.dumps(self._ids_of(rows)).encode() for rows in lists]
 
-    def learn_record(self, record: bytes, click: Click) -> None:
+    def widened(self, arrays: Mapping[str, NDArray[Any]], topics: Collection[int]) -> Mapping[str, NDArray[Any]]:  # noqa: ARG002
+        """The state as it is: it knows nothing of topics."""
+        return arrays
+
+    def learn_record(self, record: bytes, click: Click, topics: int | None = None) -> None:  # noqa: ARG002
         """Learn from the clicks on a list of which these ids were kept."""
         ids: list[Id] = json.loads(record)
         clicks = all_clicks(click, len(ids))

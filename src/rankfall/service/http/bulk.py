@@ -13,7 +13,7 @@ from rankfall.errors import CatalogError, InvalidError, RankfallError, ServiceEr
 from rankfall.files import reading_parquet
 from rankfall.journal.catalogs import CatalogState
 from rankfall.service.http.parquet_footer import read_footer
-from rankfall.service.items import catalog_of, fitting
+from rankfall.service.items import catalog_of, fitting, resolved
 from rankfall.wire import BulkItem, ItemBody, decode
 
 
@@ -44,7 +44,7 @@ def read_lines(body: bytes, catalog: CatalogState) -> tuple[Catalog, list[Id]]:
             raise CatalogError(problem.message) from None
         if item.id in put:
             raise CatalogError(f"{where}: id {short(item.id)} is there twice")
-        put[item.id] = item
+        put[item.id] = resolved(catalog, item.id, item)
     return catalog_of(put.items(), catalog.shape), gone
 
 

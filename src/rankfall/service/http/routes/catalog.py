@@ -11,14 +11,14 @@ from starlette.responses import Response
 from rankfall.catalog import Catalog, Id
 from rankfall.errors import CatalogError, ConflictError, NotFoundError, short
 from rankfall.journal.catalogs import CatalogItem, CatalogState, encode_catalog
-from rankfall.service.commands import PatchItem, PutItems
+from rankfall.service.commands import AddTopics, PatchItem, PutItems
 from rankfall.service.http.app_state import state_of
 from rankfall.service.http.auth import everywhere
 from rankfall.service.http.bodies import NDJSON, PARQUET, body_of, json_response, media_type, read_json
 from rankfall.service.http.bulk import read_lines, read_parquet
 from rankfall.service.http.operations import Operations
 from rankfall.service.http.parameters import path_name, read_query
-from rankfall.service.items import catalog_of, check_patch, id_of, item_of
+from rankfall.service.items import catalog_of, checked_patch, id_of, item_of, resolved
 from rankfall.wire import (
     BulkResponse,
     CatalogResponse,
@@ -29,6 +29,8 @@ from rankfall.wire import (
     ItemsQuery,
     ItemsResponse,
     ItemWritten,
+    TopicsRequest,
+    TopicsResponse,
 )
 
 operations = Operations("catalog")
@@ -44,10 +46,13 @@ async def catalog(request: Request) -> Response:
         CatalogResponse(
             items=len(state.items),
             topics=list(shape.topics),
-            features=shape.n_features,
+            features=len(shape.features),
             ids="integer" if shape.whole_ids else "string",
             titles=shape.titled,
             version=state.items.version,
+            feature_names=list(shape.features),
+            columns=[] if shape.recipe is None else list(shape.recipe.columns),
+            recipe=None if shape.recipe is None else shape.recipe.digest,
         )
     )
 
@@ -77,10 +82,14 @@ async def item(request: Request) -> Response:
 
 @operations.add("PUT", _ITEM, "Put an item", needs=everywhere("admin"), takes=(ItemBody,), gives=ItemWritten)
 async def put_item(request: Request) -> Response:
-    """Add an item, or replace the one with the same id. Live at once."""
+    """Add an item, or replace the one with the same id. Live at once.
+
+    Of a catalog that was built from a table, an item may be given in the units of that table: ``values`` and ``topics``
+    in place of ``relevance`` and ``coverage``.
+    """
     writer, found = state_of(request).engine.writer, state_of(request).items
     item_id = id_of(path_name(request, "item"), found.shape)
-    body = read_json(request, ItemBody)
+    body = resolved(found, item_id, read_json(request, ItemBody))
     created = item_id not in found
     version = await writer.submit(PutItems(encode_catalog(catalog_of([(item_id, body)], found.shape))))
     return json_response(ItemWritten(item_id, created, version))
@@ -93,8 +102,7 @@ async def patch_item(request: Request) -> Response:
     """Change what is named; a topic set to 0 is dropped. Live at once."""
     writer, found = state_of(request).engine.writer, state_of(request).items
     item_id = _known(found, path_name(request, "item"))
-    patch = read_json(request, ItemPatch)
-    check_patch(found, item_id, patch)
+    patch = checked_patch(found, item_id, read_json(request, ItemPatch))
     return json_response(ItemWritten(item_id, False, await writer.submit(PatchItem(item_id, patch))))
 
 
@@ -144,6 +152,23 @@ def _bulk_change(media: str, body: bytes, catalog: CatalogState, most: int) -> _
     _check_some_stay(catalog, gone, given)
     items = encode_catalog(given) if len(given) else None
     return _BulkChange(items, tuple(gone), len(given), sum(one not in catalog for one in given.ids))
+
+
+@operations.add(
+    "POST",
+    "/v1/catalog/topics",
+    "Add topics",
+    needs=everywhere("admin"),
+    takes=(TopicsRequest,),
+    gives=TopicsResponse,
+)
+async def add_topics(request: Request) -> Response:
+    """Add topics, after those there are. No item covers them yet; what was learned stays."""
+    state = state_of(request)
+    version = await state.engine.writer.submit(
+        AddTopics(tuple(dict.fromkeys(read_json(request, TopicsRequest).topics)))
+    )
+    return json_response(TopicsResponse(list(state.items.shape.topics), version))
 
 
 def _known(catalog: CatalogState, item: str) -> Id:
