@@ -64,7 +64,8 @@ def info(name: str) -> None:
 def get(name: str) -> None:
     """Download a data set from its publisher.
 
-    NAME is a name from rankfall data list. Prints its terms of use first. A download that was interrupted continues where it stopped.
+    NAME is a name from rankfall data list. Prints its terms of use first. A download that was interrupted continues
+    where it stopped.
     """
     entry = dataset_called(name)
     console = Console(soft_wrap=True, highlight=False, markup=False)
@@ -75,7 +76,7 @@ def get(name: str) -> None:
         path = download(name, progress=lambda n, total: bar.update(task, completed=n, total=total, visible=True))
     console.print(f"{name} is at {path}")
     if name == "movielens-small":
-        console.print("Its publisher keeps the newest edition only. Results differ a little from those of 2016 in our docs.")
+        console.print("Its publisher keeps the newest edition only; the results in our docs are of that of 2016.")
 
 
 @command.command("prepare")
