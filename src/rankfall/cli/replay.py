@@ -13,6 +13,7 @@ from rankfall.cli.option_types import ForgettingType
 from rankfall.cli.progress import progress_bar
 from rankfall.policies import SERVED
 from rankfall.policies.linear.settings import Feedback
+from rankfall.wire import ModelSettings
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +28,13 @@ if TYPE_CHECKING:
 @click.option(
     "--policy", required=True, type=click.Choice(list(SERVED)), metavar="NAME", help="The policy that learns."
 )
-@click.option("--gamma", type=click.FloatRange(0), default=1.0, show_default=True, help="How much the policy explores.")
+@click.option(
+    "--gamma",
+    type=click.FloatRange(0),
+    default=ModelSettings().gamma,
+    show_default=True,
+    help="How much the policy explores.",
+)
 @click.option(
     "--log-model",
     "--model",

@@ -73,10 +73,10 @@ def _check_lists(pinned: list[Pin] | UnsetType, blocked: list[str | int] | Unset
 
 
 class ModelSettings(Request, frozen=True, kw_only=True):
-    """All there is to decide about a model."""
+    """All there is to decide about a model; docs/policies.md says how the default of gamma was found."""
 
     policy: Policy = "CascadeHybrid"
-    gamma: Gamma = 1.0
+    gamma: Gamma = 0.5
     k: ListLength = 10
     mode: ModelMode = "online"
     feedback_wait: FeedbackWait = 600.0
