@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from rankfall.errors import ProblemError
 from rankfall.policies import POLICIES
 from rankfall.policies.forgetting import Discount, Window
 
+if TYPE_CHECKING:
+    from rankfall.experiments.study import Case
+
 
 class PolicyNames(click.ParamType[tuple[str, ...]]):
-    """Names of policies, separated by commas."""
+    """Names of policies, or module:Name, separated by commas."""
 
     name = "names"
 
@@ -18,15 +25,48 @@ class PolicyNames(click.ParamType[tuple[str, ...]]):
         """The names, each once, in the order given."""
         if isinstance(value, tuple):
             return value
+        from rankfall.experiments.policy_choice import look_in, name_of
+
         names = tuple(dict.fromkeys(name.strip() for name in str(value).split(",") if name.strip()))
-        unknown = [name for name in names if name not in POLICIES]
-        if unknown or not names:
-            self.fail(
-                f"no policy {unknown[0] if unknown else value!r}; choose from {', '.join(POLICIES)}",
-                param,
-                ctx,
-            )
+        look_in(Path.cwd())
+        try:
+            for name in names:
+                name_of(name)
+        except ProblemError as problem:
+            self.fail(str(problem), param, ctx)
+        if not names:
+            self.fail(f"no policy {value!r}; choose from {', '.join(POLICIES)}", param, ctx)
         return names
+
+
+class PolicyRow(click.ParamType[Any]):
+    """A policy with settings, separated by commas: ``CascadeHybrid,gamma=0.3`` or ``my_module:MyPolicy``."""
+
+    name = "policy"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Case:
+        """The case that is meant, which is called what was given."""
+        from rankfall.experiments.policy_choice import look_in
+        from rankfall.experiments.study import Case
+
+        if isinstance(value, Case):
+            return value
+        name, *settings = (part.strip() for part in str(value).split(","))
+        look_in(Path.cwd())
+        try:
+            return Case(name, str(value), settings=dict(self._setting(one) for one in settings))
+        except (ProblemError, ValueError) as problem:
+            self.fail(f"{value!r}: {problem}", param, ctx)
+
+    @staticmethod
+    def _setting(text: str) -> tuple[str, Any]:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ProblemError(f"{text!r} is not of the form setting=value")
+        try:
+            return name.strip(), tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            return name.strip(), value
 
 
 class ForgettingType(click.ParamType[Discount | Window]):
