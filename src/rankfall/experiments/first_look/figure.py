@@ -16,11 +16,9 @@ if TYPE_CHECKING:
 
     from rankfall.experiments.first_look.look import FirstLook
 
-_TOPICS = 8
-
 
 def look_figure(look: FirstLook, kinds: dict[str, str]) -> Figure:
-    """Clicks lost over lists shown, and the weights of the topics that matter most to one user."""
+    """Clicks lost over lists shown; and for one user how likely each item is clicked, as learned and in truth."""
     with mpl.rc_context({"font.size": 8, "axes.titlesize": 9, "axes.linewidth": 0.6}):
         figure = Figure(figsize=(8.2, 3.1), layout="constrained")
         lost, learned = figure.subplots(1, 2, width_ratios=(1.2, 1.0))
@@ -44,16 +42,16 @@ def _lost(axes: Axes, look: FirstLook, kinds: dict[str, str]) -> None:
 
 
 def _learned(axes: Axes, look: FirstLook) -> None:
-    weights = np.array([weight.weight for weight in look.weights])
-    chosen = np.sort(np.argsort(-np.maximum(look.truth, weights), kind="stable")[:_TOPICS])
-    chosen = chosen[np.argsort(look.truth[chosen], kind="stable")]
-    places = np.arange(len(chosen))
-    spread = [look.weights[topic].sd for topic in chosen]
-    axes.barh(places, weights[chosen], xerr=spread, height=0.6, color="#F0B48A", ecolor="0.35", error_kw={"lw": 0.8})
-    axes.plot(look.truth[chosen], places, "D", color="#0072B2", markersize=4)
-    axes.set_yticks(places, [look.weights[topic].name for topic in chosen])
-    axes.set(xlabel="weight of a topic")
-    axes.set_title("One user. Bar: learned, ± 1 sd; ◆: the truth", loc="left")
-    axes.axvline(0, color="0.4", linewidth=0.6)
+    shown = np.isin(np.arange(len(look.truth)), look.moments[-1].ranking.items)
+    highest = 1.08 * max(look.truth.max(), look.learned.max())
+    axes.plot([0, highest], [0, highest], color="0.6", linewidth=0.8)
+    axes.plot(look.truth[~shown], look.learned[~shown], "o", color="0.72", markersize=2.2, label="an item")
+    axes.plot(
+        look.truth[shown], look.learned[shown], "D", color="#D55E00", markersize=4, label="an item of its last list"
+    )
+    axes.set(xlabel="chance that the user clicks it, in truth", ylabel="as learned from clicks")
+    axes.set(xlim=(-0.02 * highest, highest), ylim=(min(-0.02 * highest, 1.1 * look.learned.min()), highest))
+    axes.set_title("What was learned about one user", loc="left")
+    axes.legend(frameon=False, loc="upper left", handletextpad=0.1)
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(length=2.5, width=0.6)

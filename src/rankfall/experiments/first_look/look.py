@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from rankfall.arrays import FloatArray, whole
@@ -16,7 +17,6 @@ from rankfall.errors import ProblemError
 from rankfall.experiments.results import summary
 from rankfall.experiments.simulation import Progress, simulate, simulate_many
 from rankfall.policies import Ranking
-from rankfall.policies.explanation import Weight
 from rankfall.policies.linear.hybrid import CascadeHybrid
 from rankfall.policies.linear.lin_ucb import CascadeLinUCB
 from rankfall.policies.linear.lsb import CascadeLSB
@@ -56,8 +56,7 @@ class FirstLook:
     table : means and standard errors of each policy at each checkpoint, with ``topics``, those in a list.
     moments : what one user was shown, at first and later, by CascadeHybrid.
     best : how likely that user clicks in the best list there is.
-    weights : what was learned about the topics from that user.
-    truth : what it should be, for each topic.
+    learned, truth : for each item, how likely that user clicks it at the top of a list: as learned, and in truth.
     """
 
     source: str
@@ -67,7 +66,7 @@ class FirstLook:
     table: pl.DataFrame
     moments: tuple[Moment, ...]
     best: float
-    weights: tuple[Weight, ...]
+    learned: FloatArray
     truth: FloatArray
 
     @property
@@ -92,7 +91,7 @@ def first_look(users: int = 12, steps: int = 5000, seed: int = 0, progress: Prog
     """Simulate the three policies on the same users with the same coins, and follow one of the users."""
     users = whole("users", users, ProblemError, low=2)
     steps = whole("steps", steps, ProblemError, low=200)
-    source, catalog, people, preferences = _world(users)
+    source, catalog, people = _world(users)
     frames = []
     for kind in _POLICIES:
         done = simulate_many(kind(catalog, gamma=GAMMA), people, steps, K, seed=seed, progress=progress)
@@ -106,6 +105,7 @@ def first_look(users: int = 12, steps: int = 5000, seed: int = 0, progress: Prog
             before = after
         ranking = policy.rank(K)
         moments.append(Moment(after, ranking, people[0].reward(ranking.items)))
+    alone = np.arange(len(catalog))[:, None]
     return FirstLook(
         source=source,
         catalog=catalog,
@@ -114,13 +114,13 @@ def first_look(users: int = 12, steps: int = 5000, seed: int = 0, progress: Prog
         table=summary(runs).join(topics, on=("policy", "step"), maintain_order="left"),
         moments=tuple(moments),
         best=people[0].reward(people[0].best(K)),
-        weights=tuple(weight for weight in policy.learned() if weight.block == "topic"),
-        truth=(1 - TRADEOFF) * preferences[0],
+        learned=(policy.features_of(alone) @ policy.weights)[:, 0],
+        truth=people[0].attraction.of(alone)[:, 0],
     )
 
 
-def _world(users: int) -> tuple[str, Catalog, list[CascadeUser], FloatArray]:
-    """Where the items come from, the items, users, and how much each likes each topic; strong tastes first."""
+def _world(users: int) -> tuple[str, Catalog, list[CascadeUser]]:
+    """Where the items come from, the items, and users; those who click most first."""
     if DATASETS[DATASET].path() is None:
         made = look_alike(users=users)
         x, z, theta, beta = made.catalog.coverage, made.catalog.relevance, made.theta, made.beta
@@ -130,5 +130,4 @@ def _world(users: int) -> tuple[str, Catalog, list[CascadeUser], FloatArray]:
         x, z, theta, beta = data.user_coverage, data.relevance, data.theta[:users], data.beta[:users]
         source, catalog = f"the {len(x):,} most rated movies of {DATASET}", data.catalog()
     people = [CascadeUser(x, z, theta[user], beta[user], TRADEOFF) for user in range(len(theta))]
-    order = sorted(range(len(people)), key=lambda user: -people[user].reward(people[user].best(K)))
-    return source, catalog, [people[user] for user in order], theta[order]
+    return source, catalog, sorted(people, key=lambda user: -user.reward(user.best(K)))
