@@ -23,6 +23,7 @@ from rankfall.service.engine import Engine
 from rankfall.stores import open_store
 
 try:
+    from rankfall.journal.catalogs import encode_catalog
     from rankfall.service.commands import CreateModel, PatchItem, SeedCatalog
     from rankfall.wire import ItemPatch, ModelSettings, RankRequest
 
@@ -49,7 +50,7 @@ class Measured:
         )
         self.topics, self.folding, self.seconds = catalog.topics, False, 0.0
         self.engine: Any = Engine(open_store(folder))
-        self.write(_seed(self.engine, catalog) if OLD else SeedCatalog(catalog))
+        self.write(_seed(self.engine, catalog) if OLD else SeedCatalog(encode_catalog(catalog)))
         for n in range(models):
             settings = ModelSettings(k=10)
             self.write(self.engine.create(f"m{n}", settings) if OLD else CreateModel(f"m{n}", settings))

@@ -17,6 +17,7 @@ import click
 import numpy as np
 
 from rankfall import Catalog
+from rankfall.journal.catalogs import encode_catalog
 from rankfall.service import upkeep
 from rankfall.service.commands import CreateModel, FindEvent, GiveFeedback, SeedCatalog
 from rankfall.service.engine import Engine
@@ -55,7 +56,7 @@ def measure(users: int, columns: int) -> str:
     with tempfile.TemporaryDirectory() as folder:
         upkeep.CHECKPOINT_AFTER = 10**9
         engine = Engine(open_store(folder), room=users, rank_patience=60.0)
-        engine.write(SeedCatalog(catalog_of(columns)))
+        engine.write(SeedCatalog(encode_catalog(catalog_of(columns))))
         engine.write(CreateModel("own", ModelSettings(scope="user")))
         asyncio.run(learn_once(engine, users))
         held: list[float] = []

@@ -46,6 +46,18 @@ def postgres_url(postgres: "Cluster") -> Iterator[str]:
     postgres.drop(url)
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stores opened from now on wait for each other as long as it takes: many may write on a slow disk."""
+    from waiting import PATIENCE
+
+    from rankfall.stores import sqlite
+
+    monkeypatch.setattr("rankfall.service.writer.PATIENCE", PATIENCE)
+    monkeypatch.setattr("rankfall.stores.postgres.TIMEOUTS", {})
+    monkeypatch.setattr(sqlite, "_SETTINGS", (*sqlite._SETTINGS, f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}"))
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where a store may be: a folder, and the address of a new database."""

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from rankfall.experiments import Study
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
@@ -16,6 +18,12 @@ def test_python_blocks_run(page: Path) -> None:
     for block in blocks:
         if not block.startswith(">>>"):  # those are doctests, which pytest runs and compares
             exec(compile(block, str(page), "exec"), namespace)
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if "```toml\nname = " in p.read_text()], ids=lambda p: p.name)
+def test_studies_can_be_read(page: Path) -> None:
+    for block in re.findall(r"^```toml\n(name = .*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE):
+        Study.from_toml(block)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

@@ -5,14 +5,14 @@
     RankfallError
     ├── CatalogError    items that do not form a catalog, or a change it cannot take
     ├── RankError       a list that cannot be made as asked
-    ├── FeedbackError   a click that does not answer the ranking it came with
+    ├── FeedbackError   a click that does not fit the ranking it came with
     ├── ProblemError    a simulated user, an experiment or a setting that makes no sense
     ├── FileError       a file that is missing, damaged or not ours
     ├── StoreError      a database that cannot be reached, read or written
     ├── JournalError    an entry of the journal that this version cannot read: a newer one wrote it
     ├── ContractError   a policy or environment that breaks its contract (see ``check_policy``)
-    └── ServiceError    a call to the Rankfall service that did not work; itself: an answer that makes no sense
-        ├── UnavailableError   no answer, or "not now", and no attempts or no time left
+    └── ServiceError    a call to the Rankfall service that did not work; itself: a response that makes no sense
+        ├── UnavailableError   no response, or "not now", and no attempts or no time left
         ├── RefusedError       the key is missing, wrong, or lacks the right (401, 403)
         ├── NotFoundError      no such model, item, event or snapshot (404)
         ├── ConflictError      it contradicts what the service has (409)
@@ -35,7 +35,7 @@ class RankError(RankfallError):
 
 
 class FeedbackError(RankfallError):
-    """Feedback that does not answer the ranking it came with."""
+    """Feedback that does not fit the ranking it came with."""
 
 
 class ProblemError(RankfallError):
@@ -102,7 +102,7 @@ class ServiceError(RankfallError):
 
 
 class UnavailableError(ServiceError):
-    """No answer, or "not now", and no attempts or no time left."""
+    """No response, or "not now", and no attempts or no time left."""
 
     usual = ("unavailable", None)
 

@@ -42,11 +42,26 @@ def test_simulate_is_reproducible(tmp_path: Path) -> None:
     assert frames[0]["policy"].unique().sort().to_list() == ["CascadeHybrid", "CascadeLSB"]
 
 
+def test_a_policy_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is in a module in the current folder, which is not on the path of an installed program."""
+    text = "from rankfall import CascadeHybrid\nclass Mine(CascadeHybrid):\n    'Of my own.'\n"
+    (tmp_path / "simulated_module.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place not in ("", str(tmp_path))])
+    result = call("simulate", *SMALL, "--policies", "simulated_module:Mine,CascadeHybrid,CascadeUCB1")
+    assert result.exit_code == 0, result.output
+    runs = pl.read_parquet(tmp_path / "out" / "simulate" / "runs.parquet")
+    mine, known = (runs.filter(policy=name).drop("policy") for name in ("simulated_module:Mine", "CascadeHybrid"))
+    assert len(mine)
+    assert mine.equals(known)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         (["--policies", "CascadeHybird"], "no policy 'CascadeHybird'; choose from BatchRank,"),
         (["--policies", ","], "choose from BatchRank,"),
+        (["--policies", "no_such_module:Mine"], "cannot import the policy 'no_such_module:Mine'"),
         (["--k", "21"], "--k is 21 and there are 20 --items"),
         (["--tradeoff", "1.5"], "1.5 is not in the range 0<=x<=1"),
         (["--gamma", "nan"], "gamma must be a number in [0, inf], got nan"),

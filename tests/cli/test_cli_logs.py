@@ -2,6 +2,7 @@
 
 import json
 import signal
+import sys
 import tomllib
 from pathlib import Path
 
@@ -111,6 +112,30 @@ def test_replay_prints_a_table_and_writes_json(tmp_path: Path) -> None:
         "replay", tmp_path / "out", "--policy", "CascadeLSB", "--scope", "user", "--forgetting", "window=9"
     ).output
     assert "4 states, one for each user" in " ".join(many.split())
+
+
+def test_replay_a_policy_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with running(str(tmp_path / "data")) as engine:
+        drive(engine, 20)
+    call("export", "--data", tmp_path / "data", "--out", tmp_path / "out")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "replayed_module.py").write_text(
+        "from rankfall import CascadeLSB, TopRank\n"
+        "class Mine(CascadeLSB):\n    'Of my own.'\n"
+        "class Other(TopRank):\n    'Of my own.'\n"
+    )
+    for name in ("replayed_module:Mine", "CascadeLSB"):
+        call("replay", "out", "--policy", name, "--out", name)
+    mine, known = (json.loads(Path(name).read_text()) for name in ("replayed_module:Mine", "CascadeLSB"))
+    assert mine["counts"]["learned"]
+    assert {**mine, "policy": ""} == {**known, "policy": ""}
+    for name, why in (
+        ("replayed_module:Other", "replayed_module:Other cannot be served: it compares items of blocks"),
+        ("collections:Counter", "collections:Counter cannot be served: it is no subclass of rankfall.Policy"),
+        ("Nobody", "no policy 'Nobody'; choose from BatchRank"),
+    ):
+        assert why in " ".join(call("replay", "out", "--policy", name, code=2).output.split())
 
 
 def test_replay_says_why_there_is_no_estimate(tmp_path: Path) -> None:

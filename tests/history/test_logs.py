@@ -22,7 +22,7 @@ from rankfall.history.export import export
 from rankfall.history.exported import Log
 from rankfall.history.importing import import_clicks
 from rankfall.history.replay import replay
-from rankfall.journal.catalogs import shape_of
+from rankfall.journal.catalogs import encode_catalog, shape_of
 from rankfall.policies.forgetting import Discount, Forgetting, Window
 from rankfall.service.commands import ChangeSettings, CreateModel, PatchItem, PutItems, Reset, Restore, TakeSnapshot
 from rankfall.service.engine import Engine
@@ -138,8 +138,8 @@ def test_the_catalog_at_any_list_can_be_rebuilt(place: str, tmp_path: Path) -> N
         changes = [
             PatchItem(ids[3], ItemPatch(coverage={CATALOG.topics[1]: 0.5, CATALOG.topics[0]: 0.0})),
             PutItems(None, (ids[5], ids[6], 10_000)),
-            PutItems(catalog_of([(ids[5], body), (ids[0], body), (77, body)], shape)),
-            PutItems(catalog_of([(78, body)], shape), (78, 77)),
+            PutItems(encode_catalog(catalog_of([(ids[5], body), (ids[0], body), (77, body)], shape))),
+            PutItems(encode_catalog(catalog_of([(78, body)], shape)), (78, 77)),
             PatchItem(ids[6], ItemPatch(relevance=[0.0, 0.0, 0.0])),  # gone already: nothing happens
         ]
         for change in changes:
@@ -227,7 +227,7 @@ def test_policies_that_count_items_too(
         drive(engine, 30)
         engine.write(PutItems(None, CATALOG.ids[:5]))
         drive(engine, 30, seed=1)
-        engine.write(PutItems(CATALOG))
+        engine.write(PutItems(encode_catalog(CATALOG)))
         assert import_clicks(engine, "default", log).lists == 300
         export(engine.store, tmp_path)
         found = replay(Log(tmp_path), policy, 1.0, forgetting=forgetting)

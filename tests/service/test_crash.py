@@ -173,11 +173,12 @@ def test_servers_on_one_database_come_to_the_same_weights(tmp_path: Path, catalo
             positions = [] if one.clicked is None else [one.clicked]
             for served in servers:
                 assert served.event(one.event_id)["feedback"]["clicked"] == positions
+        wait_until(lambda: len(states(*servers)) == 1)  # all workers have folded everything
         ((learned, *found),) = states(*servers)
         assert learned == LISTS
         np.testing.assert_allclose(found, learned_apart(first.catalog, shown), rtol=1e-6, atol=1e-9)
         second.restart()
-        wait_until(lambda: second.model()["learned"] == LISTS)
+        second.settled(LISTS)
         assert states(*servers) == {(learned, *found)}
 
 

@@ -3,7 +3,6 @@
 import json
 import math
 import threading
-from collections.abc import Iterator
 from concurrent.futures import Future
 from itertools import permutations
 from typing import Any
@@ -16,6 +15,7 @@ from waiting import PATIENCE
 
 from rankfall import CascadeHybrid, Catalog, CatalogError, RankError
 from rankfall.errors import ConflictError, NotFoundError, StoreError
+from rankfall.journal.catalogs import encode_catalog
 from rankfall.policies import LinearPolicy
 from rankfall.service import setup
 from rankfall.service.clock import Moment
@@ -36,18 +36,6 @@ from rankfall.service.ranking import in_control
 from rankfall.service.writer import Job
 from rankfall.stores import Event, Transaction, open_store
 from rankfall.wire import FeedbackRequest
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
-def engine(place: str, clock: FakeClock) -> Iterator[Quiet]:
-    opened = open_engine(place, clock)
-    yield opened
-    opened.stop()
 
 
 def answer(engine: Quiet, event: Event, clicked: Any) -> str:
@@ -318,7 +306,7 @@ def test_long_lists_drawn_at_random_are_the_policys(place: str) -> None:
     """There are more lists of 200 out of 400 than a float can count."""
     engine = open_engine(place)
     try:
-        engine.write(PutItems(_many(400)))
+        engine.write(PutItems(encode_catalog(_many(400))))
         make_model(engine, randomize=1.0)
         event = engine.rank_now(k=200)
         assert event.arm == "policy"
@@ -493,11 +481,11 @@ def test_answers_and_forgetting_do_not_wait_for_each_other(
 def test_a_first_start_that_another_was_faster_than(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The catalog is then the other's; a model that it cannot serve is not made, and the store stays good."""
 
-    def second(catalog: Catalog) -> SeedCatalog:
+    def second(items: bytes) -> SeedCatalog:
         other = Engine(open_store(place))
-        other.write(SeedCatalog(Catalog(ids=["a", "b"])))
+        other.write(SeedCatalog(encode_catalog(Catalog(ids=["a", "b"]))))
         other.close()
-        return SeedCatalog(catalog)
+        return SeedCatalog(items)
 
     monkeypatch.setattr(setup, "SeedCatalog", second)
     with pytest.raises(CatalogError, match="CascadeHybrid needs topics or relevance features"):

@@ -175,6 +175,7 @@ def test_counts_hold_when_users_are_forgotten(place: str) -> None:
 
 
 @pytest.mark.stress
+@pytest.mark.usefixtures("patient")
 def test_many_users_are_forgotten_under_load(place: str) -> None:
     """Lists, feedback, checkpoints and forgetting at random, from several threads of two servers."""
     names = [f"{NAME}-{n}" for n in range(6)]

@@ -2,7 +2,6 @@
 
 import logging
 import time
-from collections.abc import Iterator
 
 import pytest
 from engines import START, FakeClock, Quiet, arrays, batch, make_model, open_engine
@@ -18,16 +17,9 @@ SHORT = 5.0
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
-def engine(place: str, clock: FakeClock) -> Iterator[Quiet]:
-    opened = open_engine(place, clock)
-    make_model(opened, feedback_wait=SHORT)
-    yield opened
-    opened.stop()
+def engine(engine: Quiet) -> Quiet:
+    make_model(engine, feedback_wait=SHORT)
+    return engine
 
 
 def click_on(engine: Quiet, shown: list[Event]) -> None:

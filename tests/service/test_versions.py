@@ -2,7 +2,6 @@
 
 import logging
 import math
-from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -64,16 +63,9 @@ def delete(place: str, kinds: tuple[str, ...] = ("merge", "settings")) -> None:
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
-def engine(place: str, clock: FakeClock) -> Iterator[Quiet]:
-    opened = open_engine(place, clock)
-    make_model(opened, feedback_wait=WAIT)
-    yield opened
-    opened.stop()
+def engine(engine: Quiet) -> Quiet:
+    make_model(engine, feedback_wait=WAIT)
+    return engine
 
 
 def learned_from(events: list[Event], clicks: list[int]) -> dict[str, bytes]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from engines import WAIT, FakeClock, Quiet, make_model, open_engine
+from engines import WAIT, Quiet, make_model, open_engine
 from postgres import Cluster
 from waiting import PATIENCE
 
@@ -23,18 +23,11 @@ pytestmark = pytest.mark.stress
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
-def engine(place: str, clock: FakeClock) -> Iterator[Quiet]:
-    opened = open_engine(place, clock)
-    make_model(opened, feedback_wait=WAIT)
-    make_model(opened, "own", scope="user")
-    opened.view_now()
-    yield opened
-    opened.stop()
+def engine(engine: Quiet) -> Quiet:
+    make_model(engine, feedback_wait=WAIT)
+    make_model(engine, "own", scope="user")
+    engine.view_now()
+    return engine
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from rankfall.errors import StoreError
 from rankfall.journal.entries import Encoded, ModelRestored, decode
 from rankfall.stores import open_store
 from rankfall.stores.migrations import STEPS
+from rankfall.stores.postgres import TIMEOUTS
+from rankfall.stores.schema import Run, Types
 
 States = dict[tuple[str, str], dict[str, bytes]]
 
@@ -104,6 +107,28 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(place: str, monkeypat
     assert execute(place, "SELECT count(key) FROM journal")[0][0] > 100  # the columns of 0.1.0
     open_store(place).close()
     assert execute(place, "SELECT count(owner) FROM journal")[0][0] > 100
+
+
+def test_a_migration_may_take_long(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PostgreSQL does not end it while it waits, while a statement runs, or while Python works on what was read."""
+    found = {}
+
+    def look(run: Run, _types: Types) -> None:
+        for name in TIMEOUTS:
+            found[name] = run(f"SHOW {name}")[0][0]
+
+    monkeypatch.setattr("rankfall.stores.migrations.STEPS", (*STEPS, look))
+    with closing(open_store(postgres_url)) as store:
+        assert found == {
+            "lock_timeout": "0",
+            "statement_timeout": "0",
+            "idle_in_transaction_session_timeout": "10min",
+        }
+        assert {name: store.read(f"SHOW {name}")[0][0] for name in TIMEOUTS} == {
+            "lock_timeout": "4s",
+            "statement_timeout": "1min",
+            "idle_in_transaction_session_timeout": "2s",
+        }
 
 
 def test_a_store_of_a_newer_version_is_refused(place: str) -> None:

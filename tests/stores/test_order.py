@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import psycopg
 import pytest
-from engines import FakeClock, arrays, make_model, open_engine, patch, small_catalog
-from postgres import Cluster, cluster
-from waiting import PATIENCE
+from engines import FakeClock, Quiet, arrays, make_model, open_engine, patch, small_catalog
+from postgres import Cluster, cluster, stopped
+from psycopg import sql
+from waiting import PATIENCE, wait_until
 
 from rankfall.errors import StoreError
 from rankfall.journal.entries import Encoded
-from rankfall.service.commands import TakeSnapshot
+from rankfall.service.commands import ForgetUser, TakeSnapshot
 from rankfall.service.setup import prepare
 from rankfall.stores import BEGINNING, Store, open_store
 
@@ -133,32 +134,92 @@ def test_a_server_that_stands_still_holds_up_the_others_for_a_while_only(
         engine.crash()
 
 
-def test_a_dump_goes_on_in_another_cluster(postgres: Cluster, postgres_url: str) -> None:
-    """Numbers are nobody's but the journal's: no transaction of the old cluster, no counter."""
-    clock = FakeClock()
-    engine = open_engine(postgres_url, clock)
+@pytest.fixture
+def engine(postgres_url: str) -> Iterator[Quiet]:
+    """One that has learned, and forgotten a user; some of it after the last checkpoint."""
+    engine = open_engine(postgres_url, FakeClock())
     make_model(engine)
     make_model(engine, "own", scope="user")
-    events = [engine.rank_now(name, user="anna") for name in ("default", "own") for _ in range(3)]
-    engine.feed_now(*((event.id, 2) for event in events[::2]))
+    for user in ("anna", "bert"):
+        events = [engine.rank_now(name, user=user) for name in ("default", "own") for _ in range(3)]
+        engine.feed_now(*((event.id, 2) for event in events[::2]))
     engine.write(TakeSnapshot("own"))
     engine.checkpoint()
-    engine.feed_now((events[1].id, 1))
+    engine.write(ForgetUser("bert"))
+    try:
+        yield engine
+    finally:
+        engine.crash()
+
+
+def check_goes_on(engine: Quiet, url: str) -> None:
+    """Another server on what was moved has the same bits, and the same happens to both from then on."""
+    moved = open_engine(url, FakeClock())
+    try:
+        assert moved.state.position == engine.state.position
+        lists = "SELECT id FROM events e WHERE NOT EXISTS (SELECT 1 FROM journal WHERE event_id = e.id) ORDER BY id"
+        waiting = [event_id for (event_id,) in engine.store.read(lists)]
+        assert len(waiting) == 4
+        for both in (engine, moved):
+            assert [result.result for result in both.feed_now(*((one, 3) for one in waiting))] == ["accepted"] * 4
+        assert moved.state.position == engine.state.position
+        for model, owner in (("default", ""), ("own", "anna")):
+            assert arrays(moved, model, owner) == arrays(engine, model, owner)
+        assert [replace(e, at=0.0, token="") for e in moved.store.tail(BEGINNING, 99)] == [
+            replace(e, at=0.0, token="") for e in engine.store.tail(BEGINNING, 99)
+        ]
+    finally:
+        moved.crash()
+
+
+def move(postgres: Cluster, source: str, target: str, *options: str) -> None:
+    dump = [postgres.programs / "pg_dump", *options, source]
+    text = subprocess.run(dump, check=True, capture_output=True).stdout
+    psql = [postgres.programs / "psql", "--quiet", "-v", "ON_ERROR_STOP=1", target]
+    subprocess.run(psql, check=True, input=text, stdout=subprocess.DEVNULL)
+
+
+def test_a_dump_goes_on_in_another_cluster(postgres: Cluster, postgres_url: str, engine: Quiet) -> None:
+    """Numbers are nobody's but the journal's: no transaction of the old cluster, no counter."""
     with cluster(postgres.programs) as elsewhere:
         url = elsewhere.fresh()
-        dump = subprocess.run([postgres.programs / "pg_dump", postgres_url], check=True, capture_output=True).stdout
-        subprocess.run([postgres.programs / "psql", "--quiet", "-v", "ON_ERROR_STOP=1", url], check=True, input=dump)
-        moved = open_engine(url, clock)
+        move(postgres, postgres_url, url)
+        check_goes_on(engine, url)
+
+
+def test_an_upgraded_cluster_goes_on(postgres: Cluster, postgres_url: str, engine: Quiet) -> None:
+    """By pg_upgrade; to the same version, as there may be only one here: tables and counters move as to a new one."""
+    with stopped(postgres.programs, postgres) as old, stopped(postgres.programs) as new:
+        old.start()
+        old.stop()
+        new.upgrade(old)
+        new.start()
+        check_goes_on(engine, new.url(postgres_url.rpartition("/")[2]))
+
+
+def test_a_logical_replica_goes_on(postgres: Cluster, postgres_url: str, engine: Quiet) -> None:
+    """It gets rows and nothing else; among them those that are changed and deleted while it follows."""
+    replica = postgres.fresh()
+    with (
+        psycopg.connect(postgres_url, autocommit=True) as source,
+        psycopg.connect(replica, autocommit=True) as target,
+    ):
+        move(postgres, postgres_url, replica, "--schema-only")
+        source.execute("CREATE PUBLICATION everything FOR ALL TABLES")
+        source.execute("SELECT pg_create_logical_replication_slot('replica', 'pgoutput')")
+        following = "CREATE SUBSCRIPTION replica CONNECTION {} PUBLICATION everything WITH (create_slot = false)"
+        target.execute(sql.SQL(following).format(postgres_url))
         try:
-            assert moved.state.position == engine.state.position
-            for both in (engine, moved):
-                assert both.feed_now((events[3].id, 3), (events[5].id, 1))[0].result == "accepted"
-            assert moved.state.position == engine.state.position
-            for model, owner in (("default", ""), ("own", "anna")):
-                assert arrays(moved, model, owner) == arrays(engine, model, owner)
-            assert [replace(e, at=0.0, token="") for e in moved.store.tail(BEGINNING, 99)] == [
-                replace(e, at=0.0, token="") for e in engine.store.tail(BEGINNING, 99)
-            ]
+            for user in ("anna", "carl"):
+                event = engine.rank_now("own", user=user)
+                engine.feed_now((event.id, 1))
+            engine.checkpoint()
+            engine.write(ForgetUser("carl"))
+            tables = ("events", "journal", "checkpoints", "snapshots", "notes", "heartbeat")
+            for table in tables:
+                rows = sql.SQL("SELECT t::text FROM {} t ORDER BY 1").format(sql.Identifier(table))
+                wait_until(lambda rows=rows: source.execute(rows).fetchall() == target.execute(rows).fetchall())
         finally:
-            moved.crash()
-            engine.crash()
+            target.execute("DROP SUBSCRIPTION replica")
+    check_goes_on(engine, replica)
+    postgres.drop(replica)

@@ -53,7 +53,7 @@ EVENT = Event(
 
 
 @pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests hold transactions open until others have come to wait, however long that takes."""
     monkeypatch.setattr("rankfall.stores.postgres.TIMEOUTS", {})
 
@@ -347,11 +347,9 @@ def test_a_store_opened_again_has_everything(place: str, store: Store) -> None:
 
 
 @pytest.mark.stress
-def test_many_writers_and_readers_agree_on_one_order(place: str, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("patient")
+def test_many_writers_and_readers_agree_on_one_order(place: str, store: Store) -> None:
     """Readers that tail while others write: nothing lost, nothing twice, the same order for all."""
-    sqlite = sys.modules["rankfall.stores.sqlite"]
-    patient = f"PRAGMA busy_timeout = {PATIENCE * 1000:.0f}"  # the last one may wait for all others on a slow disk
-    monkeypatch.setattr(sqlite, "_SETTINGS", (*sqlite._SETTINGS, patient))
     writers, each = 4, 15
     failed: list[BaseException] = []
     done = threading.Event()

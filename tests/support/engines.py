@@ -13,6 +13,7 @@ import numpy as np
 from waiting import PATIENCE
 
 from rankfall import Catalog
+from rankfall.journal.catalogs import encode_catalog
 from rankfall.policies.linear.ridge import Ridge
 from rankfall.service.clock import Clock, Moment, Reading
 from rankfall.service.commands import (
@@ -88,7 +89,7 @@ class Quiet(Engine):
         future: Future[T] = Future()
         self.calls.put((what, future))
         self.writer.wake()
-        return future.result(60)
+        return future.result(PATIENCE)
 
     def model(self, name: str = "default") -> Model:
         return self.state.model(name)
@@ -111,7 +112,7 @@ class Quiet(Engine):
 
     def put(self, item: str, coverage: dict[str, float], relevance: list[float]) -> None:
         body = ItemBody(coverage=coverage, relevance=relevance)
-        self.write(PutItems(catalog_of([(item, body)], self.state.items.shape)))
+        self.write(PutItems(encode_catalog(catalog_of([(item, body)], self.state.items.shape))))
 
     def fold(self) -> int:
         """Take in what other servers have written."""
@@ -156,7 +157,7 @@ def open_engine(place: str | Path, clock: FakeClock | None = None, **options: An
     """An engine on a store, which gets the small catalog if it is new."""
     engine = Quiet(place, clock or FakeClock(), **options)
     if engine.state.catalog is None:
-        engine.write(SeedCatalog(small_catalog()))
+        engine.write(SeedCatalog(encode_catalog(small_catalog())))
     return engine
 
 

@@ -26,13 +26,15 @@ max_connections = 200
 fsync = on
 synchronous_commit = on
 full_page_writes = on
+wal_level = logical
 """
 
 
 class Cluster:
     """Databases in a temporary folder. `stop("immediate")` is a crash, `start()` the recovery, at the same address."""
 
-    def __init__(self, programs: Path) -> None:
+    def __init__(self, programs: Path, source: "Cluster | None" = None) -> None:
+        """A new and empty one, or a copy of another that runs."""
         self.programs = programs
         self.folder = Path(tempfile.mkdtemp(prefix="rankfall-pg-"))
         self.data = self.folder / "data"
@@ -42,8 +44,12 @@ class Cluster:
         self._names = (f"test_{n}" for n in count(1))
         if os.geteuid() == 0:
             shutil.chown(self.folder, OWNER)
-        options = ("--username", OWNER, "--auth", "trust", "--encoding", "UTF8", "--locale", "C", "--no-sync")
-        self._run("initdb", "--pgdata", str(self.data), *options)
+        if source is None:
+            options = ("--username", OWNER, "--auth", "trust", "--encoding", "UTF8", "--locale", "C", "--no-sync")
+            self._run("initdb", "--pgdata", str(self.data), *options)
+        else:
+            options = ("--dbname", source.url(), "--checkpoint", "fast", "--no-sync")
+            self._run("pg_basebackup", "--pgdata", str(self.data), *options)
         with (self.data / "postgresql.conf").open("a") as file:
             file.write(SETTINGS.format(folder=self.folder, port=self.port))
 
@@ -52,6 +58,19 @@ class Cluster:
 
     def stop(self, mode: str = "fast") -> None:
         self._control("stop", "--mode", mode)
+
+    def upgrade(self, old: "Cluster") -> None:
+        """Take over all databases of another one, as an upgrade to a new major version does; both are stopped."""
+        programs = ("--old-bindir", str(old.programs), "--new-bindir", str(self.programs))
+        data = ("--old-datadir", str(old.data), "--new-datadir", str(self.data))
+        ports = ("--old-port", str(old.port), "--new-port", str(self.port))
+        self._run("pg_upgrade", *programs, *data, *ports, "--username", OWNER, "--socketdir", str(self.folder))
+
+    def promote(self) -> None:
+        """Start a copy as a standby that hears nothing of the other, and make it a primary with its own timeline."""
+        (self.data / "standby.signal").touch()
+        self.start()
+        self._control("promote")
 
     @property
     def running(self) -> bool:
@@ -126,7 +145,7 @@ class Cluster:
     def _run(self, program: str, *arguments: str) -> None:
         user = ["runuser", "-u", OWNER, "--"] if os.geteuid() == 0 else []
         command = [*user, str(self.programs / program), *arguments]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd="/")
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=self.folder)
         if done.returncode:
             log = self.log.read_text() if self.log.exists() else ""
             raise RuntimeError(f"{program} failed: {done.stdout}{done.stderr}{log}")
@@ -137,6 +156,16 @@ def cluster(programs: Path) -> Iterator[Cluster]:
     made = Cluster(programs)
     try:
         made.start()
+        yield made
+    finally:
+        made.remove()
+
+
+@contextmanager
+def stopped(programs: Path, source: Cluster | None = None) -> Iterator[Cluster]:
+    """A cluster that is not started: a new one, or a copy of another as it is now."""
+    made = Cluster(programs, source)
+    try:
         yield made
     finally:
         made.remove()

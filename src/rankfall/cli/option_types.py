@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rankfall.errors import ProblemError
-from rankfall.policies import POLICIES
 from rankfall.policies.forgetting import Discount, Window
+from rankfall.policies.registry import find_policy, find_served_policy, look_in
 
 if TYPE_CHECKING:
     from rankfall.experiments.study import Case
 
 
 class PolicyNames(click.ParamType[tuple[str, ...]]):
-    """Names of policies, or module:Name, separated by commas."""
+    """Names of policies, separated by commas; one of your own is ``module:Name``."""
 
     name = "names"
 
@@ -25,18 +25,29 @@ class PolicyNames(click.ParamType[tuple[str, ...]]):
         """The names, each once, in the order given."""
         if isinstance(value, tuple):
             return value
-        from rankfall.experiments.policy_choice import look_in, name_of
-
-        names = tuple(dict.fromkeys(name.strip() for name in str(value).split(",") if name.strip()))
         look_in(Path.cwd())
+        names = tuple(dict.fromkeys(name.strip() for name in str(value).split(",") if name.strip()))
         try:
-            for name in names:
-                name_of(name)
+            for name in names or (str(value),):
+                find_policy(name)
         except ProblemError as problem:
             self.fail(str(problem), param, ctx)
-        if not names:
-            self.fail(f"no policy {value!r}; choose from {', '.join(POLICIES)}", param, ctx)
         return names
+
+
+class ServedPolicyName(click.ParamType[str]):
+    """The name of a policy that a service can learn with; one of your own is ``module:Name``."""
+
+    name = "name"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name, if there is such a policy."""
+        look_in(Path.cwd())
+        try:
+            find_served_policy(str(value))
+        except ProblemError as problem:
+            self.fail(str(problem), param, ctx)
+        return str(value)
 
 
 class PolicyRow(click.ParamType[Any]):
@@ -46,7 +57,6 @@ class PolicyRow(click.ParamType[Any]):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Case:
         """The case that is meant, which is called what was given."""
-        from rankfall.experiments.policy_choice import look_in
         from rankfall.experiments.study import Case
 
         if isinstance(value, Case):

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from rankfall.cli.column_names import click_log_columns
-from rankfall.cli.option_types import ForgettingType
+from rankfall.cli.option_types import ForgettingType, ServedPolicyName
 from rankfall.cli.progress import progress_bar
-from rankfall.policies import SERVED
 from rankfall.policies.linear.settings import Feedback
 from rankfall.wire import ModelSettings
 
@@ -26,7 +25,10 @@ if TYPE_CHECKING:
 @click.command(name="replay")
 @click.argument("path", metavar="LOG", type=click.Path(path_type=Path))
 @click.option(
-    "--policy", required=True, type=click.Choice(list(SERVED)), metavar="NAME", help="The policy that learns."
+    "--policy",
+    required=True,
+    type=ServedPolicyName(),
+    help="The policy that learns: one that rankfall policies marks with *, or your own as module:Name.",
 )
 @click.option(
     "--gamma",

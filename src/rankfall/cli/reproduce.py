@@ -40,7 +40,7 @@ from rankfall.experiments.paper import PAPER, SCALES, SWEEPS, paper_study
     "--policies",
     type=PolicyNames(),
     default=",".join(PAPER),
-    help="Policies to compare, separated by commas.  [default: the five of the paper]",
+    help="Policies to compare, separated by commas; your own as module:Name.  [default: the five of the paper]",
 )
 @click.option("--gamma", type=click.FloatRange(0), default=1.0, show_default=True, help="How much policies explore.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the random numbers.")

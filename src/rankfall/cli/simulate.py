@@ -25,7 +25,7 @@ from rankfall.experiments.paper import PAPER
 from rankfall.experiments.results import summary
 from rankfall.experiments.simulation import simulate_many
 from rankfall.files import replacing
-from rankfall.policies import POLICIES, make_policy, settings_of
+from rankfall.policies import find_policy, make_policy, settings_of
 from rankfall.users import CascadeUser
 
 
@@ -34,7 +34,7 @@ from rankfall.users import CascadeUser
     "--policies",
     type=PolicyNames(),
     default=",".join(PAPER),
-    help="Policies to compare, separated by commas.  [default: the five of the paper]",
+    help="Policies to compare, separated by commas; your own as module:Name.  [default: the five of the paper]",
 )
 @click.option("--items", type=click.IntRange(2), default=200, show_default=True, help="Number of items in the catalog.")
 @click.option(
@@ -136,7 +136,7 @@ def _compare(
         task = bar.add_task("simulating", total=len(policies) * len(users) * steps)
         for name in policies:
             bar.update(task, description=name)
-            explores = {"gamma": gamma} if "gamma" in settings_of(POLICIES[name]) else {}
+            explores = {"gamma": gamma} if "gamma" in settings_of(find_policy(name)) else {}
             policy = make_policy(name, catalog, k=k, steps=steps, **explores)
             runs = simulate_many(policy, users, steps, k, seed=seed, progress=lambda n: bar.advance(task, n))
             frames += [run.frame(policy=name, user=index) for index, run in enumerate(runs)]

@@ -40,13 +40,6 @@ def found(name: str) -> Any:
     return _GIVEN[name] if name in _GIVEN else registry.find_policy(name)
 
 
-def look_in(folder: Path) -> None:
-    """Find modules of policies in the current folder and in this one, here and in processes started from now on."""
-    for place in (Path.cwd(), folder):
-        if str(place.resolve()) not in sys.path:
-            sys.path.append(str(place.resolve()))
-
-
 def is_importable(name: str) -> bool:
     """Whether other processes can find the policy too."""
     return name not in _GIVEN

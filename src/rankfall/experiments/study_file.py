@@ -12,9 +12,9 @@ import tomli_w
 
 from rankfall.errors import FileError, ProblemError
 from rankfall.experiments.frozen_table import leaves, merged, nested, thaw
-from rankfall.experiments.policy_choice import look_in
 from rankfall.experiments.user_words import with_absolute_paths
 from rankfall.policies import POLICIES
+from rankfall.policies.registry import look_in
 
 if TYPE_CHECKING:
     from rankfall.experiments.study import Case, Published, Study, Sweep
@@ -74,6 +74,7 @@ def read(path: str | Path, study: type[Study]) -> Study:
     except (OSError, UnicodeDecodeError) as problem:
         raise FileError(f"cannot read {path}: {problem}") from problem
     folder = Path(path).resolve().parent
+    look_in(Path.cwd())
     look_in(folder)
     try:
         return with_absolute_paths(study.from_toml(text), folder)

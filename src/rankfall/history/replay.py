@@ -14,9 +14,10 @@ from rankfall.errors import RankError
 from rankfall.history.estimate import OffPolicy, off_policy
 from rankfall.history.exported import in_order, rows_of
 from rankfall.history.replayable import ReplayableLog
-from rankfall.policies import SERVED, Policy
+from rankfall.policies import Policy
 from rankfall.policies.forgetting import Forgetting
 from rankfall.policies.linear.settings import Feedback
+from rankfall.policies.registry import find_served_policy
 from rankfall.wire import ModelSettings, Scope
 
 NO_SUPPORT = (
@@ -204,16 +205,17 @@ def replay(
 
     Parameters
     ----------
+    policy : the name of one that can be served, or ``module:Name`` of your own.
     scope : one state for all, or for each segment or user; as the logged model has it, if None.
     forgetting : how old lists count less and less, if at all.
     feedback : which items of a list were seen, if not as the policy has it.
     every_list : learn also from lists that the service did not learn from: control group, ``logging_only``, fallback.
     """
-    scope = scope or log.scope
+    scope, served = scope or log.scope, find_served_policy(policy)
 
     def make(catalog: Catalog) -> Policy:
         shared = scope != "user"
-        return SERVED[policy].serve(catalog, gamma=gamma, forgetting=forgetting, feedback=feedback, shared=shared)
+        return served.serve(catalog, gamma=gamma, forgetting=forgetting, feedback=feedback, shared=shared)
 
     walk = Walk(log, make, scope, every_list=every_list)
     for shown, event in _in_order(log):

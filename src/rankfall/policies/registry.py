@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from rankfall.catalog import Catalog
@@ -82,6 +83,27 @@ def find_policy(name: str) -> AnyPolicy:
     if not callable(found):
         raise ProblemError(f"{name!r} is no policy: it cannot be called with a catalog")
     return found  # type: ignore[no-any-return]
+
+
+def find_served_policy(name: str) -> type[Policy]:
+    """The policy with this name, as :func:`find_policy` finds it, if a service can learn with it.
+
+    >>> find_served_policy("TopRank")
+    Traceback (most recent call last):
+    rankfall.errors.ProblemError: TopRank cannot be served: it compares items of blocks it shuffled itself, from one ...
+    """
+    policy = find_policy(name)
+    if not (inspect.isclass(policy) and issubclass(policy, Policy)):
+        raise ProblemError(f"{name} cannot be served: it is no subclass of rankfall.Policy")
+    if policy.why_not_served is not None:
+        raise ProblemError(f"{name} cannot be served: {policy.why_not_served}")
+    return policy
+
+
+def look_in(folder: Path) -> None:
+    """Find modules of policies in this folder too, here and in processes started from now on."""
+    if str(folder.resolve()) not in sys.path:
+        sys.path.append(str(folder.resolve()))
 
 
 def name_of(policy: AnyPolicy) -> str:

@@ -9,9 +9,8 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from rankfall.catalog import Catalog, Id
+from rankfall.catalog import Id
 from rankfall.errors import ConflictError, NotFoundError
-from rankfall.journal.catalogs import encode_catalog
 from rankfall.journal.entries import (
     CatalogChanged,
     FeedbackGiven,
@@ -132,28 +131,32 @@ class Activate(Decision[float]):
 
 @dataclass(frozen=True, slots=True)
 class PutItems(Decision[int]):
-    """Put items into the catalog and take others out; gives the version this makes."""
+    """Put items into the catalog and take others out; gives the version this makes.
 
-    items: Catalog | None
+    ``items`` are encoded by :func:`~rankfall.journal.catalogs.encode_catalog`. For many that takes long, so whoever
+    gives the command does it: neither other commands nor a transaction wait for it.
+    """
+
+    items: bytes | None
     delete: tuple[Id, ...] = ()
     replace: bool = False
 
     def write(self, tx: Transaction, state: ServerState, now: Moment) -> int:  # noqa: ARG002
         """Append the change."""
-        items = None if self.items is None else encode_catalog(self.items)
-        return tx.append(encode(CatalogChanged(replace=self.replace, items=items, delete=self.delete)), "", now.time)
+        change = CatalogChanged(replace=self.replace, items=self.items, delete=self.delete)
+        return tx.append(encode(change), "", now.time)
 
 
 @dataclass(frozen=True, slots=True)
 class SeedCatalog(Decision[None]):
-    """Make this the catalog if there is none."""
+    """Make these items the catalog if there is none; they are encoded as those of :class:`PutItems`."""
 
-    catalog: Catalog
+    items: bytes
 
     def write(self, tx: Transaction, state: ServerState, now: Moment) -> None:  # noqa: ARG002
         """Append it, unless another server was faster."""
         if tx.first("catalog", "") is None:
-            tx.append(encode(CatalogChanged(replace=True, items=encode_catalog(self.catalog))), "", now.time)
+            tx.append(encode(CatalogChanged(replace=True, items=self.items)), "", now.time)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from rankfall.errors import short
 from rankfall.journal.entries import FeedbackGiven, encode
 from rankfall.service.clock import Moment
 from rankfall.service.commands import FeedbackResult, GiveFeedback
-from rankfall.stores import Event, OnEvent, Transaction
+from rankfall.stores import Event, OnEvent, StoredFeedback, Transaction
 from rankfall.wire import Click, FeedbackRequest
 
 _UNKNOWN = FeedbackResult("unknown", "no list with this event_id")
@@ -33,8 +33,13 @@ def store_feedback(tx: Transaction, commands: Sequence[GiveFeedback], now: Momen
     own = set()
     for (place, one), event in zip(given, events, strict=True):
         command = commands[place.command]
-        results[place], clicks = _judge(one, event, command.models, now)
+        results[place], clicks = _judge(one, event, command.models)
         if event is None or results[place].result != "accepted":
+            continue
+        if now.counted > event.counted_expires:
+            earlier = tx.feedback_on(event.id)
+            refused = _late(event.model) if earlier is None else _refused(earlier, command.token, event.model)
+            results[place] = refused or results[place]
             continue
         if (command.token, event.id) in own:  # twice in one call: the first counts
             results[place] = _duplicate(event.model)
@@ -55,17 +60,28 @@ def _append(tx: Transaction, entries: dict[_Place, OnEvent]) -> dict[_Place, Fee
             continue
         entry = entries[place]
         earlier = tx.feedback_on(entry.event_id)
-        if earlier is None:  # the user was forgotten a moment ago
-            refused[place] = _UNKNOWN
-        elif earlier.token != entry.token:  # if it is ours: of an attempt that seemed to fail
-            refused[place] = (_late if earlier.kind == "expired" else _duplicate)(entry.model)
+        # None: the user was forgotten a moment ago.
+        result = _UNKNOWN if earlier is None else _refused(earlier, entry.token, entry.model)
+        if result is not None:
+            refused[place] = result
     return refused
 
 
+def _refused(earlier: StoredFeedback, token: str, model: str) -> FeedbackResult | None:
+    """Why feedback on a list that has an entry is refused, if it is.
+
+    The entry may be its own, of an attempt that seemed to fail. What was stored in time is there, however late it is
+    repeated: it is a duplicate then, and not late.
+    """
+    if earlier.token == token:
+        return None
+    return (_late if earlier.kind == "expired" else _duplicate)(model)
+
+
 def _judge(
-    one: FeedbackRequest, event: Event | None, models: frozenset[str] | None, now: Moment
+    one: FeedbackRequest, event: Event | None, models: frozenset[str] | None
 ) -> tuple[FeedbackResult, list[int]]:
-    """Whether feedback can be accepted, and the 0-based positions clicked."""
+    """Whether feedback could be accepted if it were in time and the first, and the 0-based positions clicked."""
     if event is None or not (models is None or event.model in models):
         return _UNKNOWN, []
     positions = {item["id"]: i for i, item in enumerate(json.loads(event.response)["items"])}
@@ -77,8 +93,6 @@ def _judge(
             reason = f"{_text(click)} is not in the list, which has {len(positions)} items"
             return FeedbackResult("rejected", reason, event.model), []
         clicks.append(position)
-    if now.counted > event.counted_expires:
-        return _late(event.model), []
     return FeedbackResult("accepted", "", event.model, event.arm, bool(clicks)), sorted(set(clicks))
 
 

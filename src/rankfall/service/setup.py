@@ -10,7 +10,7 @@ import msgspec
 
 from rankfall.catalog import Catalog
 from rankfall.errors import RankfallError, StoreError
-from rankfall.journal.catalogs import shape_of
+from rankfall.journal.catalogs import encode_catalog, shape_of
 from rankfall.service.commands import CreateModel, SeedCatalog
 from rankfall.service.engine import Engine
 from rankfall.service.items import fitting
@@ -63,7 +63,7 @@ def _fill(engine: Engine, place: str, read: Callable[[], Catalog] | None, settin
         first = convert(ModelSettings, dict(settings))
         policy_of(first, catalog)  # raises what does not fit, before anything is written
     if state.catalog is None:
-        engine.write(SeedCatalog(catalog))
+        engine.write(SeedCatalog(encode_catalog(catalog)))
     if first is not None:
         if state.catalog is None:
             raise StoreError("the catalog was stored, but the store cannot be read now; start again")

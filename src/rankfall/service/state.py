@@ -56,6 +56,7 @@ class ServerState:
 
     def __init__(self, store: Store, room: int = 10_000, on_rebuild: Callable[[], None] = lambda: None) -> None:
         self._store, self._room, self._on_rebuild = store, room, on_rebuild
+        self._timeline = store.timeline
         self.stopped: Stopped | None = None
         self.unsaved = 0
         """Entries folded since the last checkpoint."""
@@ -101,6 +102,8 @@ class ServerState:
         while self.stopped is None:
             try:
                 entries = self._store.tail(self.mark, PAGE)
+                if self._store.timeline != self._timeline:
+                    raise LostEntryError("the database is another cluster, or on another timeline")
             except LostEntryError as problem:
                 return folded + self._rebuild(problem)
             for entry in entries:
@@ -116,11 +119,12 @@ class ServerState:
     def _rebuild(self, problem: LostEntryError) -> int:
         """Fold again what the store has: it went back in time, and what is in memory is of another history."""
         self.rebuilding = True
-        _log.warning("the store went back in time; the state is built again", extra={"reason": str(problem)})
+        _log.warning("the store may have gone back in time; the state is built again", extra={"reason": str(problem)})
         self._on_rebuild()
         fresh = ServerState(self._store, self._room, self._on_rebuild)
         fresh.catch_up()
-        self._knowledge, self.mark, self.models = fresh._knowledge, fresh.mark, fresh.models
+        self._timeline, self._knowledge = fresh._timeline, fresh._knowledge
+        self.mark, self.models = fresh.mark, fresh.models
         self.stopped, self.unsaved, self.caught_up_at = fresh.stopped, fresh.unsaved, fresh.caught_up_at
         self.rebuilds += 1 + fresh.rebuilds
         self.rebuilding = False

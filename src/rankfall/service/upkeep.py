@@ -44,7 +44,7 @@ class Upkeep:
     def __init__(self, store: Store, state: ServerState, clock: Clock, heartbeat: Heartbeat) -> None:
         self._store, self._state, self._clock, self._heartbeat = store, state, clock, heartbeat
         self.serving = False
-        """Whether feedback can arrive here; if not, no wait goes on."""
+        """Whether feedback can arrive here; if not, waits stand still."""
         self._expired_at = self._saved_at = time.monotonic()
         self._expired_up_to = float(store.note(_NOTE) or 0.0)
         self._rebuilds = state.rebuilds
@@ -79,14 +79,14 @@ class Upkeep:
         return more
 
     def expire(self) -> int:
-        """Store of all lists whose wait is over that it is; how many lists that was."""
+        """Close all lists whose wait is over; how many there were."""
         found = self.expire_some()
         while self._sweep is not None:
             found += self.expire_some()
         return found
 
     def expire_some(self) -> int:
-        """Where feedback on a list known to be shown did not come in time, store that, for a page of lists."""
+        """Close some of the lists known to be shown whose feedback did not come in time; how many there were."""
         now = self._clock.moment()
         sweep = None if self._rebuilds != self._state.rebuilds else self._sweep
         sweep = sweep or self._new_sweep(now.counted)
@@ -133,5 +133,5 @@ class Upkeep:
 
     def _note(self, tx: Transaction, expired_up_to: float) -> None:
         """Note how far lists were looked at; not if the store went back in time, as some must be looked at again."""
-        if tx.holds(self._state.mark):
+        if self._rebuilds == self._state.rebuilds and tx.holds(self._state.mark):
             tx.note(_NOTE, repr(expired_up_to))

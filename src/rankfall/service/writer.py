@@ -126,10 +126,10 @@ class Writer:
         self._jobs.put(Job(command, future, time.monotonic() + min(patience, PATIENCE)))
         return future
 
-    def submit_from_thread(self, command: Command[R], patience: float = PATIENCE) -> Future[R]:
+    def submit_from_thread(self, command: Command[R]) -> Future[R]:
         """Have a command carried out; for callers in a thread, who wait as long as the store does not fail."""
         future: Future[R] = Future()
-        self._jobs.put(Job(command, future, time.monotonic() + patience))
+        self._jobs.put(Job(command, future, time.monotonic() + PATIENCE))
         return future
 
     def wake(self) -> None:
@@ -235,7 +235,7 @@ class Writer:
         self._withdrawn.append(job.command.event.id)
 
     def _withdraw(self) -> None:
-        """Have the store say of the lists that nobody took that they were not shown."""
+        """Mark the lists that nobody took as not shown."""
         ids = list(self._withdrawn)
         if ids:
             with self._store.transaction() as tx:

@@ -14,6 +14,9 @@ Row: TypeAlias = tuple[Any, ...]
 class Connection(Protocol):
     """What the two databases have in common, as far as it is needed here. Statements mark parameters by ``?``."""
 
+    timeline: str
+    """Which database it leads to, and which of its timelines; empty if that cannot be told."""
+
     def run(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         """Run one statement; the rows it gives, if any."""
         ...

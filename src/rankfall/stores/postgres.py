@@ -36,6 +36,11 @@ _SETTINGS = {
     "default_transaction_isolation": "read\\ committed",  # statements see what others wrote before they got the lock
     "client_min_messages": "warning",
 }
+_TIMELINE = """
+SELECT system_identifier || '/' || CASE WHEN pg_is_in_recovery() THEN 'standby'
+    ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END FROM pg_control_system()
+"""
+"""The identity of the cluster, and its timeline: a new one begins with each failover."""
 
 
 class _Connection:
@@ -61,6 +66,17 @@ class _Connection:
         except psycopg.Error as problem:
             raise StoreError(f"cannot reach PostgreSQL: {str(problem).strip()}") from problem
         self._lock = threading.Lock()
+        self.timeline = self._timeline()
+
+    def _timeline(self) -> str:
+        """Where it leads to; nothing if this role may not ask, or what answers is only like PostgreSQL."""
+        try:
+            return str(self._inner.execute(_TIMELINE).fetchall()[0][0])
+        except psycopg.OperationalError as problem:
+            self._inner.close()
+            raise StoreError(f"cannot reach PostgreSQL: {str(problem).strip()}") from problem
+        except psycopg.Error:
+            return ""
 
     def run(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         try:
@@ -105,7 +121,11 @@ def postgres_at(url: str, *, read_only: bool = False) -> Dialect:
         connect=lambda: _Connection(url, settings),
         types=_TYPES,
         begin="BEGIN",
-        patient=("SET LOCAL lock_timeout = 0", "SET LOCAL statement_timeout = 0"),
+        patient=(
+            "SET LOCAL lock_timeout = 0",
+            "SET LOCAL statement_timeout = 0",
+            "SET LOCAL idle_in_transaction_session_timeout = '10min'",  # while a migration works on what it has read
+        ),
         time="SELECT extract(epoch FROM clock_timestamp())::float8",
         exclusive="SELECT pg_advisory_xact_lock(7226325663)",
         storing="SELECT pg_advisory_xact_lock_shared(7226325665)",

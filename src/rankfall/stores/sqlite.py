@@ -22,6 +22,8 @@ _SETTINGS = (
 
 
 class _Connection:
+    timeline = ""  # a file has one
+
     def __init__(self, path: Path, address: str | Path, settings: Sequence[str]) -> None:
         self._path = path
         try:

@@ -18,6 +18,7 @@ from rankfall.journal.records import BEGINNING, START, Checkpoint, Entry, Event,
 from rankfall.stores.dialect import Connection, Dialect, Row
 from rankfall.stores.migrations import STEPS, check_version, migrate
 from rankfall.stores.rows import ENTRY, EVENT, EVENT_WIDTH, FROM_JOURNAL, entry_of_row, event_of_row
+from rankfall.stores.timeline import Timeline
 from rankfall.stores.transaction import StoredFeedback, Transaction
 
 _log = logging.getLogger("rankfall.stores")
@@ -39,6 +40,7 @@ class Store:
 
     def __init__(self, dialect: Dialect, *, make: bool = True, read_only: bool = False) -> None:
         self.dialect = dialect
+        self._timeline = Timeline()
         self._writing = threading.RLock()
         self._reading = threading.RLock()
         self._writer: Connection | None = None
@@ -73,6 +75,11 @@ class Store:
         other._writer = other._reader = None
         return other
 
+    @property
+    def timeline(self) -> str:
+        """Which database this is, and which of its timelines: another one after a failover. Empty for SQLite."""
+        return self._timeline.name
+
     def _need_tables(self) -> None:
         connection = self.dialect.connect()
         try:
@@ -87,14 +94,28 @@ class Store:
         """Writes that are durable when the block has ended, all or none. Raises StoreError when they are not."""
         with self._writing:
             try:
-                if self._writer is None:
-                    self._writer = self.dialect.connect()
-                self._writer.run(self.dialect.begin)
-                yield Transaction(self.dialect, self._writer)
-                self._writer.run("COMMIT")
+                writer = self._to_write()
+                writer.run(self.dialect.begin)
+                yield Transaction(self.dialect, writer)
+                if not self._timeline.holds(writer):
+                    raise StoreError("the address of the store leads to another timeline now; nothing was written")
+                writer.run("COMMIT")
             except BaseException as problem:
                 self._undo(fresh=isinstance(problem, StoreError))
                 raise
+
+    def _to_write(self) -> Connection:
+        self._writer = self._current(self._writer)
+        if self._writer is None:
+            self._writer = self._timeline.connect(self.dialect)
+        return self._writer
+
+    def _current(self, connection: Connection | None) -> Connection | None:
+        """The connection, if it may still be used."""
+        if connection is None or self._timeline.holds(connection):
+            return connection
+        connection.close()
+        return None
 
     def _undo(self, *, fresh: bool) -> None:
         """Leave no transaction open; after trouble with the store itself, begin with a new connection next time."""
@@ -112,9 +133,7 @@ class Store:
         """After rows were deleted: leave nothing of them in files beside the tables, such as SQLite's WAL."""
         self.to_scrub = True
         with self._writing:
-            if self._writer is None:
-                self._writer = self.dialect.connect()
-            self.to_scrub = not self.dialect.scrub(self._writer)
+            self.to_scrub = not self.dialect.scrub(self._to_write())
 
     def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         """The rows of a statement that changes nothing."""
@@ -136,8 +155,9 @@ class Store:
                 return self._read_once(statement)
 
     def _read_once(self, statement: Callable[[Connection], T]) -> T:
+        self._reader = self._current(self._reader)
         if self._reader is None:
-            self._reader = self.dialect.connect()
+            self._reader = self._timeline.connect(self.dialect)
         try:
             return statement(self._reader)
         except StoreError:

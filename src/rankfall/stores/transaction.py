@@ -134,7 +134,7 @@ class Transaction:
         self._appends = True
 
     def withdraw(self, ids: Sequence[str]) -> None:
-        """Say of lists that they were not shown: their callers got others."""
+        """Mark lists as not shown: their callers got others."""
         self.run_many("UPDATE events SET active = 0 WHERE id = ?", [(one,) for one in ids])
 
     def append_on_events(self, entries: Sequence[OnEvent]) -> list[bool]:

@@ -19,9 +19,7 @@ from waiting import PATIENCE
 from rankfall.policies import LinearPolicy
 from rankfall.service import list_maker
 from rankfall.service.engine import Engine
-
-HELD = 60
-"""Seconds after which what is held up goes on by itself, and the test fails."""
+from rankfall.service.http.routes import catalog as routes
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +37,7 @@ def test_a_long_list_keeps_nobody_waiting(tmp_path: Path, small_catalog: Path, m
 
     def held(*args: Any) -> Any:
         begun.set()
-        assert go_on.wait(HELD)
+        assert go_on.wait(PATIENCE)
         return choose(*args)
 
     async def test() -> None:
@@ -77,6 +75,35 @@ def test_a_batch_gives_others_their_turn(tmp_path: Path, small_catalog: Path, mo
             assert len((await batch).json()["results"]) == seen[-1] == 100
             most = list_maker.TURN // list_maker.LIST
             assert max(after - before for before, after in pairwise(seen)) <= most < 30
+
+    asyncio.run(test())
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("held", ["read_lines", "_check_some_stay", "encode_catalog"])
+def test_many_items_keep_nobody_waiting(
+    tmp_path: Path, small_catalog: Path, monkeypatch: pytest.MonkeyPatch, held: str
+) -> None:
+    """Neither the event loop nor the thread that writes, nor anybody who waits for a transaction."""
+    begun, go_on, original = threading.Event(), threading.Event(), getattr(routes, held)
+
+    def hold(*args: Any) -> Any:
+        begun.set()
+        assert go_on.wait(PATIENCE)
+        return original(*args)
+
+    async def test() -> None:
+        line = b'{"id": "new", "coverage": {"drama": 0.5}, "relevance": [0.1, 0.2, 0.3], "title": "New"}'
+        async with service(tmp_path / "data", small_catalog) as (client, _):
+            monkeypatch.setattr(routes, held, hold)
+            bulk = asyncio.create_task(client.post("/v1/catalog/bulk", content=line, headers=NDJSON))
+            await asyncio.to_thread(begun.wait)
+            event = (await client.post(RANK, json={"k": 3})).json()["event_id"]
+            assert (await client.post(FEED, json={"event_id": event, "clicked": 1})).json()["accepted"] == 1
+            assert (await client.patch("/v1/models/default", json={"gamma": 0.5})).status_code == 200
+            go_on.set()
+            answer = (await bulk).json()
+            assert [answer[what] for what in ("put", "created", "deleted")] == [1, 1, 0]
 
     asyncio.run(test())
 

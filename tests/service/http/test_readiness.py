@@ -80,7 +80,7 @@ def test_a_server_that_is_behind_is_not_ready(
     go_on, catch_up = threading.Event(), ServerState.catch_up
 
     def held(state: ServerState) -> int:
-        assert go_on.wait(60)
+        assert go_on.wait(PATIENCE)
         return catch_up(state)
 
     async def test() -> None:
@@ -100,7 +100,7 @@ def test_a_server_that_could_write_nothing_for_long_is_not_ready(tmp_path: Path,
     async def test() -> None:
         async with service(tmp_path / "data", small_catalog) as (client, app):
             stuck = threading.Event()
-            app.engine.upkeep.run = lambda: stuck.wait(60)  # type: ignore[method-assign]
+            app.engine.upkeep.run = lambda: stuck.wait(PATIENCE)  # type: ignore[method-assign]
             app.engine.health.wrote_at -= 31
             await wait_not_ready(client, "nothing could be written for 31 seconds")
             stuck.set()

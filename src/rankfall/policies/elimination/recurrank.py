@@ -140,8 +140,8 @@ class RecurRank(Policy):
     we remember of Algorithm 1; its text was not at hand, and we are not sure of the ``1/2`` and of step 5, which may
     drop items only below a gap of ``2 Delta_l`` between neighbours. The authors' public code tries
     ``d / Delta_l**2 * log(2 |A| / delta_l)`` lists a phase (``effort=1`` comes near), the items of an approximate
-    design equally often, keeps the answers of earlier phases, drops items as in 5, and never splits: the sign in its
-    test for a split is turned round.
+    design equally often, keeps the feedback of earlier phases, drops items as in 5, and never splits: the sign in its
+    test for a split is reversed.
 
     Parameters
     ----------

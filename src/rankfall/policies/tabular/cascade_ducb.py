@@ -83,8 +83,8 @@ class CascadeDUCB(TabularPolicy):
     memory of the paper and agrees with Garivier and Moulines, but for their ``N_t = sum_e N_t(e)``.
 
     Where ours differs: initialisation and ties, as said in :mod:`rankfall.policies.tabular`; sums are
-    carried on from step to step (``N = gamma N + o``), which is the same number. An answer counts as of when it is
-    learned from, not of when its list was shown.
+    carried on from step to step (``N = gamma N + o``), which is the same number. Feedback counts from when
+    it is learned, not from when its list was shown.
 
     Parameters
     ----------

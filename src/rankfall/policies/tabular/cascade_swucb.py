@@ -95,8 +95,8 @@ class CascadeSWUCB(TabularPolicy):
     of the paper and agrees with Garivier and Moulines.
 
     Where ours differs: initialisation and ties, as said in :mod:`rankfall.policies.tabular`. An item not
-    observed within the window is as if it had never been. The window holds the answers last learned from, in the order
-    they came in.
+    observed within the window counts as never observed. The window holds the feedback last learned from, in the order
+    it came in.
 
     Parameters
     ----------

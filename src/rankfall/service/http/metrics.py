@@ -28,9 +28,9 @@ class Metrics:
             counted = Counter(f"rankfall_{name}", text, labels, registry=registry)
             return cache(counted.labels)  # the library checks labels under a lock each time they are looked up
 
-        self._requests = counter("requests", "Requests answered", "route", "status")
+        self._requests = counter("requests", "Requests served", "route", "status")
         self._feedback = counter("feedback", "Feedback by what became of it", "model", "result")
-        self._lists = counter("lists", "Lists answered", "model", "arm")
+        self._lists = counter("lists", "Lists sent", "model", "arm")
         self._with_feedback = counter("lists_with_feedback", "Lists with feedback", "model", "arm")
         self._clicked = counter("clicked", "Lists with a click", "model", "arm")
         self._fallbacks = counter("fallbacks", "Lists that fell back to the baseline", "model", "reason")

@@ -10,15 +10,15 @@ from collections.abc import Callable
 AT_ONCE = 20
 """Wrong keys from one address that are answered without delay."""
 EVERY = 0.05
-"""Seconds between the answers to those that follow."""
+"""Seconds between the responses to those that follow."""
 LONGEST = 5.0
-"""Seconds that an answer is held back at most; whoever tries faster than that gets none."""
+"""Seconds that a response is held back at most; whoever tries faster than that is refused at once."""
 ADDRESSES = 10_000
 """Addresses that are remembered."""
 
 
 class WrongKeys:
-    """Who sent wrong keys of late.
+    """Who sent wrong keys recently.
 
     >>> wrong = WrongKeys(monotonic=lambda: 0.0)
     >>> waits = [wrong.wait("192.0.2.1") for _ in range(AT_ONCE + 3)]
@@ -33,7 +33,7 @@ class WrongKeys:
         self._paid: OrderedDict[str, float] = OrderedDict()  # up to when each address has used up its share
 
     def wait(self, address: str) -> float | None:
-        """Seconds to hold back the answer to a wrong key from this address; None if there are too many to answer."""
+        """Seconds to hold back the response to a wrong key from this address; None if there are too many of them."""
         network, now = _network(address), self._monotonic()
         paid = max(self._paid.get(network, 0.0), now)
         wait = round(max(0.0, paid - now - (AT_ONCE - 1) * EVERY), 6)

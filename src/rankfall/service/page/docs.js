@@ -65,9 +65,9 @@ function shape(name, schema) {
 }
 
 async function show() {
-  const answer = await fetch(new URL("openapi.json", document.baseURI), { cache: "no-store" });
-  if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
-  const described = await answer.json();
+  const response = await fetch(new URL("openapi.json", document.baseURI), { cache: "no-store" });
+  if (!response.ok) throw new Error(`the server answered ${response.status}`);
+  const described = await response.json();
   setText(byId("version"), `version ${described.info.version}`);
   byId("operations").replaceChildren(...described.tags.map((tag) => subject(tag, described.paths)));
   byId("shapes").replaceChildren(

@@ -2,7 +2,7 @@
 
 const Z = 1.959963984540054; // 95 %, two-sided
 
-/** Answers that each side needs before the two are compared. */
+/** Lists with feedback that each side needs before the two are compared. */
 export const ENOUGH = 30;
 
 /** Wilson's interval for `clicked` of `with_feedback`; null when there is nothing to go by. */

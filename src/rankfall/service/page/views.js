@@ -94,7 +94,7 @@ export function showArms({ arms, settings }) {
     return [h("span", { class: `name arm-${arm}` }, h("span", { class: "key" }), name), whole(with_feedback), whole(clicked),
       sure ? [percent(sure.rate), h("div", { class: "muted" }, interval)] : "–"];
   });
-  byId("arms").replaceChildren(table(["List", "Answered", "Clicked", "Rate, 95 % interval"], rows));
+  byId("arms").replaceChildren(table(["List", "With feedback", "Clicked", "Rate, 95 % interval"], rows));
   byId("lift").replaceChildren(...lift(arms.policy ?? none, arms.control ?? none, settings.control));
 }
 

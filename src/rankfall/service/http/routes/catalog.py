@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from typing import NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from rankfall.catalog import Catalog, Id
 from rankfall.errors import CatalogError, ConflictError, NotFoundError, short
-from rankfall.journal.catalogs import CatalogItem, CatalogState
+from rankfall.journal.catalogs import CatalogItem, CatalogState, encode_catalog
 from rankfall.service.commands import PatchItem, PutItems
 from rankfall.service.http.app_state import state_of
 from rankfall.service.http.auth import everywhere
@@ -70,19 +71,19 @@ async def items(request: Request) -> Response:
 async def item(request: Request) -> Response:
     """Give the item as it is now."""
     found = state_of(request).items
-    key = _known(found, path_name(request, "item"))
-    return json_response(item_of(key, found.item(key), found.shape.topics))
+    item_id = _known(found, path_name(request, "item"))
+    return json_response(item_of(item_id, found.item(item_id), found.shape.topics))
 
 
 @operations.add("PUT", _ITEM, "Put an item", needs=everywhere("admin"), takes=(ItemBody,), gives=ItemWritten)
 async def put_item(request: Request) -> Response:
     """Add an item, or replace the one with the same id. Live at once."""
     writer, found = state_of(request).engine.writer, state_of(request).items
-    key = id_of(path_name(request, "item"), found.shape)
+    item_id = id_of(path_name(request, "item"), found.shape)
     body = read_json(request, ItemBody)
-    created = key not in found
-    version = await writer.submit(PutItems(catalog_of([(key, body)], found.shape)))
-    return json_response(ItemWritten(key, created, version))
+    created = item_id not in found
+    version = await writer.submit(PutItems(encode_catalog(catalog_of([(item_id, body)], found.shape))))
+    return json_response(ItemWritten(item_id, created, version))
 
 
 @operations.add(
@@ -91,19 +92,19 @@ async def put_item(request: Request) -> Response:
 async def patch_item(request: Request) -> Response:
     """Change what is named; a topic set to 0 is dropped. Live at once."""
     writer, found = state_of(request).engine.writer, state_of(request).items
-    key = _known(found, path_name(request, "item"))
+    item_id = _known(found, path_name(request, "item"))
     patch = read_json(request, ItemPatch)
-    check_patch(found, key, patch)
-    return json_response(ItemWritten(key, False, await writer.submit(PatchItem(key, patch))))
+    check_patch(found, item_id, patch)
+    return json_response(ItemWritten(item_id, False, await writer.submit(PatchItem(item_id, patch))))
 
 
 @operations.add("DELETE", _ITEM, "Withdraw an item", needs=everywhere("admin"), gives=ItemDeleted)
 async def delete_item(request: Request) -> Response:
     """Remove the item at once; feedback on lists that showed it is still learned."""
     writer, found = state_of(request).engine.writer, state_of(request).items
-    key = _known(found, path_name(request, "item"))
-    _check_some_stay(found, [key])
-    return json_response(ItemDeleted(key, await writer.submit(PutItems(None, (key,)))))
+    item_id = _known(found, path_name(request, "item"))
+    _check_some_stay(found, [item_id])
+    return json_response(ItemDeleted(item_id, await writer.submit(PutItems(None, (item_id,)))))
 
 
 @operations.add(
@@ -120,27 +121,40 @@ async def bulk(request: Request) -> Response:
 
     NDJSON: a line is an item, or ``{"id": ..., "delete": true}``. Parquet: as Rankfall writes it.
     """
-    state, body = state_of(request), body_of(request)
-    writer, found = state.engine.writer, state.items
-    if media_type(request) == NDJSON:
-        given, gone = await asyncio.to_thread(read_lines, body, found)
-    else:
-        given, gone = await asyncio.to_thread(read_parquet, body, found, state.limits.unpacked), []
-    _check_some_stay(found, gone, given)
-    created = sum(one not in found for one in given.ids)
-    version = await writer.submit(PutItems(given if len(given) else None, tuple(gone)))
-    return json_response(BulkResponse(len(given), created, len(gone), version))
+    state = state_of(request)
+    change = await asyncio.to_thread(
+        _bulk_change, media_type(request), body_of(request), state.items, state.limits.unpacked
+    )
+    version = await state.engine.writer.submit(PutItems(change.items, change.gone))
+    return json_response(BulkResponse(change.put, change.created, len(change.gone), version))
+
+
+class _BulkChange(NamedTuple):
+    """Items as the journal has them, and ids of those to withdraw; how many are put, and how many of them are new."""
+
+    items: bytes | None
+    gone: tuple[Id, ...]
+    put: int
+    created: int
+
+
+def _bulk_change(media: str, body: bytes, catalog: CatalogState, most: int) -> _BulkChange:
+    """What a body wants changed. It may be large: all of this is work for a thread."""
+    given, gone = read_lines(body, catalog) if media == NDJSON else (read_parquet(body, catalog, most), [])
+    _check_some_stay(catalog, gone, given)
+    items = encode_catalog(given) if len(given) else None
+    return _BulkChange(items, tuple(gone), len(given), sum(one not in catalog for one in given.ids))
 
 
 def _known(catalog: CatalogState, item: str) -> Id:
     """The id that a path names, of an item that is there."""
     try:
-        key = id_of(item, catalog.shape)
+        item_id = id_of(item, catalog.shape)
     except CatalogError as problem:
         raise NotFoundError(str(problem)) from None
-    if key not in catalog:
+    if item_id not in catalog:
         raise NotFoundError(f"no item with id {short(item)} in this catalog of {len(catalog)} items")
-    return key
+    return item_id
 
 
 def _item(catalog: Catalog, row: int) -> Item:
