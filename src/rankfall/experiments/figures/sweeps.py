@@ -176,10 +176,10 @@ def _finals(axes: Axes, data: pl.DataFrame, row: Panels, look: Look) -> None:
         axes.set_xticks(places, [row.named(place) for place in places], fontsize=6)
         axes.margins(x=0.6 / len(places))
     plain_axes(axes)
-    values = last.filter(last["point"].is_in(list(where)))["regret"]
-    if len(values) and values.min() > 0 and values.max() > _FAR * values.min():  # type: ignore[operator]
+    values = last.filter(last["point"].is_in(list(where)))["regret"].to_list()
+    if values and 0 < _FAR * min(values) < max(values):
         axes.set_yscale("log")
-        axes.set_ylim(0.7 * values.min(), 1.4 * values.max())  # type: ignore[operator]
+        axes.set_ylim(0.7 * min(values), 1.4 * max(values))
         axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=8))
         axes.yaxis.set_minor_locator(NullLocator())
         axes.yaxis.set_major_formatter(EngFormatter(sep=""))
