@@ -164,12 +164,9 @@ def _model_of(name: str, plain: Mapping[str, Any]) -> ModelHistory:
     )
 
 
-_GAMMA = 1.0  # what an entry means that does not name it, whatever new models have
-
-
 def settings_of(record: StoredSettings, before: ModelSettings | None = None) -> ModelSettings:
     """The settings after a record; raises JournalError if this version does not have such settings."""
-    plain = {"gamma": _GAMMA} if before is None else msgspec.to_builtins(before)
+    plain = {} if before is None else msgspec.to_builtins(before)
     try:
         settings = convert(ModelSettings, {**plain, **msgspec.to_builtins(record)})
     except InvalidError as problem:

@@ -73,10 +73,10 @@ def _check_lists(pinned: list[Pin] | UnsetType, blocked: list[str | int] | Unset
 
 
 class ModelSettings(Request, frozen=True, kw_only=True):
-    """All there is to decide about a model; docs/policies.md says how the default of gamma was found."""
+    """All there is to decide about a model."""
 
     policy: Policy = "CascadeHybrid"
-    gamma: Gamma = 0.5
+    gamma: Gamma = 1.0
     k: ListLength = 10
     mode: ModelMode = "online"
     feedback_wait: FeedbackWait = 600.0
@@ -96,6 +96,12 @@ class ModelSettings(Request, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         _check_lists(self.pinned, self.blocked)
+
+
+class NewModel(ModelSettings, frozen=True, kw_only=True):
+    """A model to make. Gamma that is not given is 0.5 for policies that have one; docs/policies.md says why."""
+
+    gamma: Gamma | UnsetType = UNSET  # type: ignore[assignment]
 
 
 class ModelChanges(Request, frozen=True, kw_only=True):
