@@ -6,8 +6,10 @@ READY := .venv/.ready
 .PHONY: run test stress soak field docs servers lint clean
 .DELETE_ON_ERROR:
 
-run: $(READY)  ## the paper's experiments, small, on the data that comes with the package; a minute or two
-	$(BIN)/rankfall reproduce movielens-small --scale quick --out out/reproduce
+run: $(READY)  ## a first look, then one of the paper's experiments, small, on the data that comes with the sources
+	$(BIN)/rankfall demo --out out/first-look.html
+	$(BIN)/rankfall reproduce movielens-small --sweep tradeoff --threshold 4 --out out/reproduce
+	@echo "Start with out/first-look.html"
 
 # Files in their own order, so that the longest ones (crashes of servers) do not come last, when the other cores are idle.
 test: lint servers  ## everything: style, types, layers, tests, doctests

@@ -91,6 +91,7 @@ def test_the_public_surface() -> None:
         "simulate",
         "simulate_many",
         "theorem_bound",
+        "to_pandas",
     ]
     assert dir(rankfall) == sorted(rankfall.__all__)
     for name in rankfall.__all__:

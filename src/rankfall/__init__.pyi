@@ -42,6 +42,7 @@ from .experiments.simulation import (
 from .experiments.simulation import (
     simulate_many as simulate_many,
 )
+from .frames import to_pandas as to_pandas
 from .policies.c2ucb import (
     C2UCB as C2UCB,
 )

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from rankfall.arrays import FloatArray, IntArray, finite, frozen
 from rankfall.errors import CatalogError, FileError
 from rankfall.files import reading_parquet, replacing
+from rankfall.frames import html_table
 from rankfall.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -131,6 +132,16 @@ class Catalog:
 
     def __repr__(self) -> str:
         return f"Catalog({len(self)} items, {self.n_topics} topics, {self.n_features} features)"
+
+    def _repr_html_(self) -> str:
+        """The first items, for notebooks."""
+        first = [self._described(row) for row in range(min(5, len(self)))]
+        return html_table(repr(self), ("id", "title", "topics"), first)
+
+    def _described(self, row: int) -> tuple[Id, str, str]:
+        covered = [(name, x) for name, x in zip(self.topics, self.coverage[row].tolist(), strict=True) if x]
+        title = "" if self.titles is None else self.titles[row]
+        return self.ids[row], title, ", ".join(f"{name} {x:.2g}" for name, x in covered)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Catalog):

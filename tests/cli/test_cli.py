@@ -91,7 +91,7 @@ def test_every_command_is_listed_with_its_help() -> None:
 def test_an_unknown_command_names_the_known_ones() -> None:
     result = call("frobnicate")
     assert result.exit_code == 2
-    assert "there is no command 'frobnicate'; there is: simulate" in result.output
+    assert "there is no command 'frobnicate'; there is: demo, simulate" in result.output
 
 
 def test_installed_and_as_a_module() -> None:

@@ -65,9 +65,13 @@ def test_reproduce_names_the_files_it_wrote(tmp_path: Path) -> None:
     out = tmp_path / "new" / "folder"
     result = call("reproduce", "movielens-small", "--sweep", "topics", *FEW, "--out", str(out))
     assert result.exit_code == 0, result.output
-    named = [Path(line.strip()) for line in result.stdout.partition("Look at:\n")[2].splitlines()]
-    assert out / "runs.parquet" in named
-    assert all(path.is_file() for path in named)
+    assert f"Open {out / 'report.html'}; figure, tables and all runs are beside it." in result.stdout
+    assert all((out / name).is_file() for name in ("report.html", "figure.png", "summary.csv", "runs.parquet"))
+    said = " ".join(result.stdout.split())
+    assert "had the lowest mean regret in" in said
+    assert "of 4 numbers of topics" in said
+    assert "Of the 10 claims of the paper: " in said
+    assert "had the lowest mean regret in" in (out / "report.html").read_text()
     assert "Note: 20 topics asked for, 19 there are: all are taken." in result.stdout
     runs = pl.read_parquet(out / "runs.parquet")
     assert runs["sweep"].unique().to_list() == ["topics"]

@@ -11,8 +11,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from needs import small_disk
 
+from rankfall.cli import app
 from rankfall.data import find
 from rankfall.data.download import download
 from rankfall.errors import FileError, ProblemError
@@ -239,6 +241,27 @@ def test_a_full_disk(
     with pytest.raises(FileError, match=message):
         download("movielens-1m", publisher=publisher.address)
     assert "ml-1m.zip" not in names(tiny_disk)
+
+
+def test_movielens_small_is_fetched_where_it_did_not_come_along(
+    publisher: Publisher, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rankfall.data.datasets.EMBEDDED", folder / "none")
+    monkeypatch.setattr("rankfall.data.download.PUBLISHER", publisher.address)
+    with pytest.raises(FileError, match="get it with: rankfall data get movielens-small"):
+        find("movielens-small")
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as packed:
+        packed.writestr("ml-latest-small/ratings.csv", "userId,movieId,rating,timestamp\n1,10,5.0,1\n")
+        packed.writestr("ml-latest-small/movies.csv", "movieId,title,genres\n10,Heat (1995),Action|Crime\n")
+    publisher.content, publisher.md5 = made.getvalue(), None
+    said = CliRunner().invoke(app, ["data", "get", "movielens-small"])
+    assert said.exit_code == 0, said.output
+    lines = said.stdout.splitlines()
+    assert lines[0].startswith("Terms: "), "before anything is fetched"
+    assert lines[1] == f"movielens-small is at {folder / 'ml-latest-small.zip'}"
+    assert "newest edition only" in lines[2]
+    assert find("movielens-small").counts().ratings == 1
 
 
 def test_what_cannot_be_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

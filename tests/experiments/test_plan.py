@@ -1,4 +1,5 @@
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -83,3 +84,38 @@ def test_what_runs_as_one_compiled_loop(laid: Plan) -> None:
 def test_what_makes_no_sense_is_refused_before_anything_runs(study: Study, error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=said):
         plan(study)
+
+
+def test_a_study_that_knows_its_data_refuses_other_data(tmp_path: Path) -> None:
+    study = Study("s", {"dataset": "movielens-small", "preparation": SMALL, "topics": 5}, ("CascadeLSB",), k=2, users=2)
+    laid = plan(study)
+    known = laid.known_data
+    (prepared,) = laid.data.values()
+    assert known.data == (prepared.fingerprint,)
+    assert plan(known).rows == laid.rows
+    with pytest.raises(ProblemError, match=f"ran on data with the fingerprints 00, and this is {prepared.fingerprint}"):
+        plan(replace(study, data=("00",)))
+    prepared.save(tmp_path / "saved.npz")
+    file = {"dataset": str(tmp_path / "saved.npz"), "topics": 5}
+    same = plan(replace(known, user=file))  # the same data, from a file that was prepared before
+    assert same.setups[0].world(1, 0, same.data)[0] == laid.setups[0].world(1, 0, laid.data)[0]
+    with pytest.raises(ProblemError, match="is prepared already; leave preparation out"):
+        plan(replace(study, user={**file, "preparation": SMALL}))
+
+
+def test_a_study_on_tables_of_ones_own(tmp_path: Path) -> None:
+    rows = "".join(f"{user},p{item},{5 if (user + item) % 3 else 2}\n" for user in range(12) for item in range(8))
+    (tmp_path / "r.csv").write_text("user,product,rating\n" + rows)
+    topics = "".join(f"p{i},{'red' if i % 2 else 'blue'}\n" for i in range(8))
+    (tmp_path / "i.csv").write_text("product,topics\n" + topics)
+    (tmp_path / "study.toml").write_text(
+        'name = "mine"\npolicies = ["CascadeLSB"]\nk = 2\nusers = 2\n[user]\ndataset = "r.csv"\n'
+        'items_table = "i.csv"\ncolumns = { item = "product" }\npreparation = { rank = 2 }\n'
+    )
+    laid = plan(Study.read(tmp_path / "study.toml"))
+    catalog, _ = laid.setups[0].world(0, 0, laid.data)
+    assert catalog.ids == tuple(f"p{i}" for i in range(8))
+    assert set(catalog.topics) == {"red", "blue"}
+    words = {"dataset": "movielens-small", "columns": {"item": "product"}}
+    with pytest.raises(ProblemError, match="name the other one as items_table"):
+        plan(Study("s", words, ("CascadeLSB",)))

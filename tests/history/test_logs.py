@@ -288,7 +288,7 @@ def test_pinned_and_blocked_items_are_so_in_the_replay(tmp_path: Path) -> None:
     with running(str(tmp_path / "data"), pinned=[{"id": ids[4], "position": 2}], blocked=ids[10:20]) as engine:
         drive(engine, 30)
         export(engine.store, tmp_path)
-    found = replay(Log(tmp_path), "CascadeHybrid", 1.0)
+    found = replay(Log(tmp_path), "CascadeHybrid", 0.5)
     assert found.counts.same_list > 25
 
 

@@ -3,7 +3,11 @@
 from pathlib import Path
 
 from rankfall import Catalog
+from rankfall.journal.entries import ModelCreated
+from rankfall.journal.fold import settings_of
+from rankfall.service.engine import Engine
 from rankfall.service.setup import prepare
+from rankfall.stores import open_store
 
 CATALOG = Catalog(coverage=[[0.5], [0.2]], relevance=[[1.0], [0.5]], ids=["a", "b"])
 FIRST = ["Model 'default': CascadeHybrid, 2 items, mode online."]
@@ -28,3 +32,14 @@ def test_settings_that_are_not_taken_are_named_with_what_to_do(tmp_path: Path) -
         'gamma 0.5, not 0.7, forgetting null, not {"window": 5}. To change it: PATCH /v1/models/default with '
         '{"gamma": 0.7}. For another forgetting make a second model: PUT /v1/models/NAME.'
     )
+
+
+def test_gamma_that_nobody_gave_is_what_suits_the_policy(tmp_path: Path) -> None:
+    for policy, gamma in (("CascadeHybrid", 0.5), ("CascadeLinTS", 0.5), ("CascadeTS", 1.0)):
+        place = str(tmp_path / policy)
+        prepare(place, lambda: CATALOG, {"policy": policy})
+        engine = Engine(open_store(place))
+        assert engine.state.models["default"].settings.gamma == gamma
+        engine.close()
+    stored = settings_of(ModelCreated(policy="CascadeHybrid"))
+    assert stored.gamma == 1.0, "an entry that does not name it means what it always did"

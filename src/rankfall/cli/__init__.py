@@ -12,6 +12,7 @@ from rankfall import __version__
 from rankfall.errors import RankfallError
 
 COMMANDS = {
+    "demo": "Show what is learned from clicks, and what it is worth.",
     "simulate": "Compare policies on a generated catalog.",
     "bench": "Measure how fast policies are, compared with plain NumPy.",
     "catalog": "Build a catalog from your own items and clicks; bring a service to it.",

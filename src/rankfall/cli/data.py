@@ -64,16 +64,19 @@ def info(name: str) -> None:
 def get(name: str) -> None:
     """Download a data set from its publisher.
 
-    NAME is a name from rankfall data list. A download that was interrupted continues where it stopped.
+    NAME is a name from rankfall data list. Prints its terms of use first. A download that was interrupted continues
+    where it stopped.
     """
     entry = dataset_called(name)
+    console = Console(soft_wrap=True, highlight=False, markup=False)
+    console.print(f"Terms: {entry.terms}")
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
         task = bar.add_task(name, total=None, visible=False)
         path = download(name, progress=lambda n, total: bar.update(task, completed=n, total=total, visible=True))
-    console = Console(soft_wrap=True, highlight=False, markup=False)
     console.print(f"{name} is at {path}")
-    console.print(f"Terms: {entry.terms}")
+    if name == "movielens-small":
+        console.print("Its publisher keeps the newest edition only; the results in our docs are of that of 2016.")
 
 
 @command.command("prepare")
@@ -151,5 +154,5 @@ def _ratings(name_or_path: str, items_table: Path | None, columns: tuple[tuple[s
 def _where(entry: DataSet) -> str:
     path = entry.path()
     if path is not None:
-        return "part of rankfall" if entry.origin == "embedded" else str(path)
+        return "part of rankfall" if entry.embedded else str(path)
     return f"no; rankfall data get {entry.name}" if entry.origin == "download" else "no; on request from its publisher"

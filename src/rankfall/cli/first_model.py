@@ -47,10 +47,8 @@ def first_model_options(command: C) -> C:
             ),
             click.option(
                 "--gamma",
-                default=default.gamma,
-                show_default=True,
                 type=click.FloatRange(0),
-                help="How much the first model explores.",
+                help="How much the first model explores.  [default: 0.5, for policies that have it]",
             ),
             click.option(
                 "--scope",

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rankfall.errors import ProblemError
 from rankfall.policies.forgetting import Discount, Window
 from rankfall.policies.registry import find_policy, find_served_policy, look_in
+
+if TYPE_CHECKING:
+    from rankfall.experiments.study import Case
 
 
 class PolicyNames(click.ParamType[tuple[str, ...]]):
@@ -43,6 +48,35 @@ class ServedPolicyName(click.ParamType[str]):
         except ProblemError as problem:
             self.fail(str(problem), param, ctx)
         return str(value)
+
+
+class PolicyRow(click.ParamType[Any]):
+    """A policy with settings, separated by commas: ``CascadeHybrid,gamma=0.3`` or ``my_module:MyPolicy``."""
+
+    name = "policy"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Case:
+        """The case that is meant, which is called what was given."""
+        from rankfall.experiments.study import Case
+
+        if isinstance(value, Case):
+            return value
+        name, *settings = (part.strip() for part in str(value).split(","))
+        look_in(Path.cwd())
+        try:
+            return Case(name, str(value), settings=dict(self._setting(one) for one in settings))
+        except (ProblemError, ValueError) as problem:
+            self.fail(f"{value!r}: {problem}", param, ctx)
+
+    @staticmethod
+    def _setting(text: str) -> tuple[str, Any]:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise ProblemError(f"{text!r} is not of the form setting=value")
+        try:
+            return name.strip(), tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            return name.strip(), value
 
 
 class ForgettingType(click.ParamType[Discount | Window]):

@@ -12,6 +12,7 @@ from rankfall.cli.column_names import click_log_columns
 from rankfall.cli.option_types import ForgettingType, ServedPolicyName
 from rankfall.cli.progress import progress_bar
 from rankfall.policies.linear.settings import Feedback
+from rankfall.policies.registry import find_served_policy, served_gamma
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,7 +30,11 @@ if TYPE_CHECKING:
     type=ServedPolicyName(),
     help="The policy that learns: one that rankfall policies marks with *, or your own as module:Name.",
 )
-@click.option("--gamma", type=click.FloatRange(0), default=1.0, show_default=True, help="How much the policy explores.")
+@click.option(
+    "--gamma",
+    type=click.FloatRange(0),
+    help="How much the policy explores.  [default: 0.5, for policies that have it]",
+)
 @click.option(
     "--log-model",
     "--model",
@@ -62,7 +67,7 @@ if TYPE_CHECKING:
 def command(
     path: Path,
     policy: str,
-    gamma: float,
+    gamma: float | None,
     log_model: str | None,
     catalog: Path | None,
     columns: tuple[tuple[str, str], ...],
@@ -89,7 +94,7 @@ def command(
         result = replay(
             log,
             policy,
-            gamma,
+            served_gamma(find_served_policy(policy)) if gamma is None else gamma,
             scope,
             forgetting=forgetting,
             feedback=feedback,

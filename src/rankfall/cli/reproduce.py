@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from rankfall.cli.option_types import PolicyNames
-from rankfall.cli.study_options import run_options
+from rankfall.cli.study_options import data_words, own_options, run_options
 from rankfall.cli.study_run import run_and_report
-from rankfall.data import DATASETS
+from rankfall.experiments import Case
 from rankfall.experiments.paper import PAPER, SCALES, SWEEPS, paper_study
 
 
@@ -42,8 +44,10 @@ from rankfall.experiments.paper import PAPER, SCALES, SWEEPS, paper_study
 )
 @click.option("--gamma", type=click.FloatRange(0), default=1.0, show_default=True, help="How much policies explore.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the random numbers.")
+@click.option("--threshold", type=float, default=5.0, show_default=True, help="Lowest rating that counts as positive.")
 @click.option("--unit-preferences", is_flag=True, help="Divide each user's beta by its length.")
 @click.option("--perfect-coverage", is_flag=True, help="Let policies see the topic coverage of the test users.")
+@own_options
 @run_options
 def command(
     dataset: str,
@@ -55,8 +59,12 @@ def command(
     policies: tuple[str, ...],
     gamma: float,
     seed: int,
+    threshold: float,
     unit_preferences: bool,
     perfect_coverage: bool,
+    rows: tuple[Case, ...],
+    items_table: Path | None,
+    columns: tuple[tuple[str, str], ...],
     out: Path,
     workers: int | None,
     scheduler: str | None,
@@ -64,10 +72,15 @@ def command(
 ) -> None:
     """Run the paper's experiments on a data set.
 
-    DATASET is a name from rankfall data list, or a path.
+    DATASET is a name from rankfall data list, a path, or a file that rankfall data prepare wrote; with --items-table, a
+    table of ratings.
     """
+    preparation: dict[str, Any] = {} if threshold == 5.0 else {"threshold": threshold}
+    if unit_preferences:
+        preparation["unit_preferences"] = True
+    words = data_words(dataset, items_table, columns)
     study = paper_study(
-        dataset if dataset in DATASETS else str(Path(dataset).resolve()),
+        words["dataset"],
         SWEEPS if sweep == "all" else [sweep],
         scale,
         users=users,
@@ -76,7 +89,8 @@ def command(
         policies=policies,
         gamma=gamma,
         seed=seed,
-        preparation={"unit_preferences": True} if unit_preferences else None,
+        preparation=preparation,
         perfect_coverage=perfect_coverage,
     )
+    study = replace(study, user={**study.user, **words}, cases=rows)
     run_and_report(study, out, workers=workers, scheduler=scheduler, dry_run=dry_run, paper=True)

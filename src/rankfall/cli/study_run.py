@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,11 +24,13 @@ from rich.table import Table
 from rankfall.cli.progress import StepRate
 from rankfall.cli.study_forecast import print_forecast
 from rankfall.experiments import Folder, Plan, Status, Study, plan, run_study
+from rankfall.experiments.paper.claims import check_claims
 from rankfall.experiments.paper.report import write_paper_report
+from rankfall.experiments.paper.verdicts import Claim
 from rankfall.experiments.report import write_report
-from rankfall.experiments.report.tables import case_table
+from rankfall.experiments.report.tables import Cell, case_table, regret_tables
 from rankfall.experiments.simulation import cores
-from rankfall.experiments.statistics import checked, means
+from rankfall.experiments.statistics import checked, final, means
 
 _OFTEN = 0.3  # seconds between two looks; a rate is taken over a thousand looks, so that it spans all policies
 
@@ -47,28 +49,51 @@ def run_and_report(
         return
     runs = _run(laid, out, workers, scheduler)
     folder = Folder(out, laid)
-    written = [folder.runs, out / "study.toml", out / "provenance.json", out / "timings.jsonl"]
-    written += (write_paper_report if study.paper else write_report)(folder, runs)
-    if not study.sweeps:
-        Console().print(_case_table(laid, runs))
-    console = Console(highlight=False, soft_wrap=True, markup=False)
+    written = (write_paper_report if study.paper else write_report)(folder, runs)
+    for table in _tables(laid, runs):
+        Console().print(table)
+    console = Console(highlight=False, markup=False)
     for note in laid.notes:
         console.print(f"Note: {note}.")
-    console.print("Look at:")
-    for path in written:
-        if path.exists():
-            console.print(f"  {path}")
+    console.print(written.conclusion)
+    if study.paper:
+        console.print(_verdicts(check_claims(runs)))
+    console.print(f"Open {written.page}; figure, tables and all runs are beside it.", soft_wrap=True)
 
 
-def _case_table(laid: Plan, runs: pl.DataFrame) -> Table:
+def _tables(laid: Plan, runs: pl.DataFrame) -> Iterator[Table]:
+    """Final regret for people: of a study with sweeps a table for each, with columns as short as they can be."""
     runs = checked(runs)
-    shown = case_table(laid, runs, means(runs))
-    table = Table(title=laid.study.name)
-    for place, heading in enumerate(shown.heads):
-        table.add_column(heading, justify="right" if place else "left")
-    for name, cells in shown.rows:
-        table.add_row(name, *(f"{cell.text} ± {cell.error}" if cell.error else cell.text for cell in cells))
-    return table
+    averages = means(runs)
+    steps = f"regret after {laid.study.steps:,} steps"
+    found = regret_tables(laid, final(averages)) if laid.study.sweeps else [case_table(laid, runs, averages)]
+    for one in found:
+        labels = one.heads[1:] if laid.study.sweeps else ()
+        prefix = "Cascade" if len(labels) > 1 and all(label.startswith("Cascade") for label in labels) else ""
+        table = Table(title=f"{laid.study.name}: {steps}" + (f", of {prefix}..." if prefix else ""))
+        for place, heading in enumerate(one.heads):
+            table.add_column(heading.removeprefix(prefix) or heading, justify="right" if place else "left")
+        for name, cells in one.rows:
+            table.add_row(name, *(_text(cell, bool(laid.study.sweeps)) for cell in cells))
+        yield table
+
+
+def _text(cell: Cell, brief: bool) -> str:
+    text = f"[b]{cell.text}[/b]" if cell.best else cell.text
+    return f"{text} ± {cell.error}" if cell.error and not brief else text
+
+
+def _verdicts(claims: Sequence[Claim]) -> str:
+    """How many of the paper's claims hold, and which do not."""
+    words = {
+        "holds": "confirmed here",
+        "does not hold": "contradicted",
+        "undecided": "undecided with so few users",
+        "not tested": "not run",
+    }
+    counts = {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in words}
+    said = ", ".join(f"{count} {words[verdict]}" for verdict, count in counts.items() if count)
+    return f"Of the {len(claims)} claims of the paper: {said}. The report has each of them."
 
 
 def _run(laid: Plan, out: Path, workers: int | None, scheduler: str | None) -> pl.DataFrame:

@@ -5,6 +5,7 @@ from rankfall.data.data_folder import data_folder
 from rankfall.data.datasets import DATASETS, DataSet, dataset_called
 from rankfall.data.finding import find
 from rankfall.data.generated import Generated, generate, on_sphere
+from rankfall.data.look_alike import look_alike
 from rankfall.data.own_tables import tables
 from rankfall.data.ratings import Counts, Ratings
 
@@ -20,6 +21,7 @@ __all__ = [
     "dataset_called",
     "find",
     "generate",
+    "look_alike",
     "on_sphere",
     "tables",
 ]

@@ -21,22 +21,27 @@ class DataSet:
     ----------
     stem : what its publisher calls its zip or folder.
     size : users, items and ratings, as its publisher counts them.
-    origin : whether it is part of rankfall, can be downloaded, or must be requested from its publisher.
+    origin : whether it can be downloaded, or must be requested from its publisher.
     """
 
     name: str
     stem: str
     size: str
-    origin: Literal["embedded", "download", "request"] = "download"
+    origin: Literal["download", "request"] = "download"
     terms: str = movielens.TERMS
     citation: str = movielens.CITATION
 
     def path(self) -> Path | None:
         """Its folder or zip on this machine, or None if it is not there."""
-        if self.origin == "embedded":
+        if self.embedded:
             return EMBEDDED
         places = (folder / name for folder in data_folders() for name in (f"{self.stem}.zip", self.stem))
         return next((path for path in places if path.exists()), None)
+
+    @property
+    def embedded(self) -> bool:
+        """Whether it came along with this rankfall: with its sources it does, with a wheel it does not."""
+        return self.name == "movielens-small" and EMBEDDED.exists()
 
     def how_to_request(self) -> str:
         """Where to ask for a data set that its publisher gives on request only."""
@@ -49,7 +54,7 @@ class DataSet:
 _NOT_TO_BE_PASSED_ON = f"{movielens.TERMS} It may not be passed on without permission."
 
 _ALL = (
-    DataSet("movielens-small", "", "671 users, 9,066 rated movies, 100,004 ratings", "embedded"),
+    DataSet("movielens-small", "ml-latest-small", "671 users, 9,066 rated movies, 100,004 ratings (edition of 2016)"),
     DataSet("movielens-100k", "ml-100k", "943 users, 1,682 movies, 100,000 ratings", terms=_NOT_TO_BE_PASSED_ON),
     DataSet("movielens-1m", "ml-1m", "6,040 users, 3,706 movies, 1,000,209 ratings", terms=_NOT_TO_BE_PASSED_ON),
     DataSet("movielens-10m", "ml-10m", "69,878 users, 10,677 movies, 10,000,054 ratings", terms=_NOT_TO_BE_PASSED_ON),

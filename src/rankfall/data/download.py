@@ -37,8 +37,8 @@ def download(name: str, *, publisher: str = PUBLISHER, progress: Progress | None
     rankfall.errors.ProblemError: yahoo-r2 cannot be downloaded. Its publisher gives it on request only: ...
     """
     dataset = dataset_called(name)
-    if dataset.origin == "embedded":
-        raise ProblemError(f"{name} is part of rankfall; there is nothing to download")
+    if dataset.embedded:
+        raise ProblemError(f"{name} is part of rankfall's sources, which are here; there is nothing to download")
     if dataset.origin == "request":
         raise ProblemError(f"{name} cannot be downloaded. {dataset.how_to_request()}")
     there = dataset.path()

@@ -45,7 +45,7 @@ def _in_dataset(dataset: DataSet) -> Ratings:
         raise FileError(f"{dataset.name} is not in {data_folder()}; get it with: rankfall data get {dataset.name}")
     if path is None:
         raise FileError(f"{dataset.name} is not at {data_folder() / dataset.stem}. {dataset.how_to_request()}")
-    if dataset.origin == "embedded":
+    if dataset.embedded:
         return Ratings(
             dataset.name,
             Parquet(path / "ratings.parquet"),

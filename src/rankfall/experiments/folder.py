@@ -50,8 +50,9 @@ class Folder:
             other = Study.read(study)
         except ProblemError as problem:
             raise FileError(f"{problem}; give another folder, or remove it") from problem
-        if other != self.plan.study:
-            differ = [name for name in vars(other) if getattr(other, name) != getattr(self.plan.study, name)]
+        ours = vars(self.plan.study)
+        differ = [name for name in vars(other) if name != "data" and getattr(other, name) != ours[name]]
+        if differ:
             raise FileError(
                 f"{self.path} holds another study (it differs in {', '.join(differ)}); "
                 "give another folder, or remove it"
@@ -81,7 +82,7 @@ class Folder:
             for left in (*self.path.glob(".*.part"), *self.chunks.glob(".*.part")):  # of a run that was killed
                 left.unlink(missing_ok=True)
             for name, text in (
-                ("study.toml", self.plan.study.to_toml()),
+                ("study.toml", self.plan.known_data.to_toml()),
                 ("provenance.json", json.dumps(self.provenance(), indent=1) + "\n"),
             ):
                 if not (self.path / name).exists():

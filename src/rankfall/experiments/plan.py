@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -134,6 +134,11 @@ class Plan:
         """Lists shown in all."""
         return sum(setup.runs * setup.steps for setup in self.setups)
 
+    @property
+    def known_data(self) -> Study:
+        """The study, with the fingerprints of its data."""
+        return replace(self.study, data=tuple(sorted({mark for setup in self.setups for _, mark in setup.data})))
+
     def data_of(self, setup: Setup) -> Data:
         """What was read from files for one setup."""
         return {key: self.data[key] for key, _ in setup.data}
@@ -155,6 +160,7 @@ def plan(study: Study, data: Data | None = None) -> Plan:
             if key not in read:
                 read[key] = get()
             prints[key] = _fingerprint(key, read[key])
+    _check_data(study, prints)
     notes: dict[str, None] = {}
     rows = tuple((entry, _setup(study, entry, read, prints, notes)) for entry in entries)
     compiled = set()
@@ -202,6 +208,16 @@ def _setup(study: Study, entry: Entry, data: Data, prints: Mapping[str, str], no
         data=tuple((key, prints[key]) for key in keys),
         source=source_digest(case.policy),
     )
+
+
+def _check_data(study: Study, prints: Mapping[str, str]) -> None:
+    """Refuse other data than a study ran on, if it knows what that was."""
+    if study.data and sorted(study.data) != sorted(set(prints.values())):
+        there = ", ".join(f"{value} ({key})" for key, value in prints.items()) or "none"
+        raise ProblemError(
+            f"the study ran on data with the fingerprints {', '.join(study.data)}, and this is {there}; "
+            "bring the same data, or remove the line 'data' from the study to run it on this"
+        )
 
 
 def _fingerprint(key: str, value: Any) -> str:

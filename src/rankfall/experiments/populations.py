@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from rankfall.catalog import Catalog
-from rankfall.data import find, generate, on_sphere
+from rankfall.data import DATASETS, Ratings, find, generate, on_sphere, tables
 from rankfall.data.preparation import Prepared, prepare
 from rankfall.errors import CatalogError, ProblemError
 from rankfall.experiments.frozen_table import canonical
@@ -185,17 +186,41 @@ def _items(n_items: int, ids: list[Any] | None = None) -> Catalog:
 
 
 def _dataset_key(words: Mapping[str, Any]) -> str:
-    return f"dataset {words['dataset']} {canonical(words.get('preparation', {}))}"
+    own = {word: words[word] for word in ("items_table", "columns") if word in words}
+    return f"dataset {words['dataset']} {canonical({**words.get('preparation', {}), **own})}"
 
 
 def _prepared(words: Mapping[str, Any]) -> Prepared:
     how = words.get("preparation", {})
     if not isinstance(how, Mapping) or "topics" in how:
         raise ProblemError(f"preparation must be a table of words of prepare, without topics, got {how!r}")
+    if names_prepared(words):
+        if how:
+            named = words["dataset"]
+            raise ProblemError(f"{named} is prepared already; leave preparation out, or name the ratings themselves")
+        return Prepared.load(words["dataset"]).with_topics(None)
     try:
-        return prepare(find(words["dataset"]), **how).with_topics(None)
+        return prepare(_ratings(words), **how).with_topics(None)
     except TypeError as problem:
         raise ProblemError(f"preparation makes no sense: {problem}") from None
+
+
+def names_prepared(words: Mapping[str, Any]) -> bool:
+    """Whether the data set of these words is a file that ``rankfall data prepare`` wrote."""
+    path = Path(words["dataset"])
+    named = words["dataset"] in DATASETS or "items_table" in words
+    return not named and path.is_file() and path.suffix != ".zip"
+
+
+def _ratings(words: Mapping[str, Any]) -> Ratings:
+    columns = words.get("columns", {})
+    if "items_table" not in words:
+        if columns:
+            raise ProblemError("columns are those of a table of your own; name the other one as items_table")
+        return find(words["dataset"])
+    if not isinstance(columns, Mapping):
+        raise ProblemError(f"columns must be a table such as {{ item = 'product' }}, got {columns!r}")
+    return tables(words["dataset"], words["items_table"], **columns)
 
 
 @lru_cache(maxsize=16)

@@ -6,13 +6,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from rankfall.arrays import FloatArray, IntArray
+from rankfall.frames import html_table
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Run:
     """One policy, one user, one repeat.
 
@@ -32,6 +36,31 @@ class Run:
     touched: FloatArray
     covered: FloatArray
     best: float
+
+    def __repr__(self) -> str:
+        return f"Run({self.steps[-1]:,} steps, regret {self.regret[-1]:.4g}, {self.clicks[-1]:,} clicks)"
+
+    def _repr_html_(self) -> str:
+        """Some checkpoints, for notebooks."""
+        places = np.unique(np.linspace(0, len(self.steps) - 1, min(5, len(self.steps))).round().astype(int)).tolist()
+        rows = [(int(self.steps[i]), float(self.regret[i]), int(self.clicks[i])) for i in places]
+        return html_table(repr(self), ("steps", "regret", "clicks"), rows)
+
+    def plot(self, **others: Run) -> Figure:
+        """Regret over steps as a figure, beside that of other runs, each under its name.
+
+        >>> from rankfall import CascadeUCB1, CascadeUser, generate, simulate
+        >>> world = generate(items=20, seed=1)
+        >>> user = CascadeUser(world.catalog.coverage, world.catalog.relevance, world.theta[0], world.beta[0], 0.5)
+        >>> run = simulate(CascadeUCB1(20), user, steps=100, k=3)
+        >>> run
+        Run(100 steps, regret ..., ... clicks)
+        >>> run.plot(again=run).axes[0].get_ylabel()
+        'cumulative regret'
+        """
+        from rankfall.experiments.figures.regret import run_figure
+
+        return run_figure({"this run": self, **others})
 
     def frame(self, **labels: object) -> pl.DataFrame:
         """One row for each checkpoint, with these labels as further columns."""

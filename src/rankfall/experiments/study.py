@@ -133,6 +133,8 @@ class Study:
     seed : decides the coins.
     reference : the label or policy that others are compared with; by default the first on the same users.
     source, note : where the experiment comes from, and what to know about it.
+    data : fingerprints of the data that it ran on, if any; a plan with other data is refused. A folder of results has
+        its study with them.
     paper : whether the report has the sections on the claims of the paper; see :mod:`rankfall.experiments.paper`.
 
     >>> study = Study("mine", {"dataset": "movielens-small"}, ["CascadeHybrid"], users=5, steps=1000)
@@ -156,11 +158,13 @@ class Study:
     reference: str = ""
     source: str = ""
     note: str = ""
+    data: tuple[str, ...] = ()
     paper: bool = False
 
     def __post_init__(self) -> None:
         put = _setter(self)
         _line("name", self.name)
+        put("data", _several("data", self.data, str))
         put("user", _table("user", self.user))
         put("settings", _settings(self.settings))
         put("policies", tuple(name_of(policy) for policy in _several("policies", self.policies, object)))

@@ -3,8 +3,9 @@
 One word says where users come from:
 
 - ``dataset``: a name or path for :func:`rankfall.data.find`, prepared as section 4.1 of the paper does, with what
-  ``preparation`` says (:func:`rankfall.prepare`); ``topics``: how many, those with the most items first;
-  ``perfect_coverage``: policies know the coverage that the users have;
+  ``preparation`` says (:func:`rankfall.prepare`); or a file that ``rankfall data prepare`` wrote; or, with
+  ``items_table`` and ``columns``, a table of ratings (:func:`rankfall.data.tables`). ``topics``: how many, those with
+  the most items first; ``perfect_coverage``: policies know the coverage that the users have;
 - ``generate``: a made-up catalog with users (:func:`rankfall.generate`);
 - ``sphere``: features on a sphere, and one user whose attraction is linear (:func:`rankfall.data.on_sphere`);
 - ``fitted``: a file of ``rankfall fit --out``; ``catalog``: a file with the features that policies may learn by;
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 _CLICKING = frozenset({"clicks", "examination", "reward", "termination"})
 _FEATURES = frozenset({"attraction", "tradeoff"}) | _CLICKING
 SOURCES: Mapping[str, frozenset[str]] = {
-    "dataset": _FEATURES | {"perfect_coverage", "preparation", "topics"},
+    "dataset": _FEATURES | {"columns", "items_table", "perfect_coverage", "preparation", "topics"},
     "generate": _FEATURES,
     "sphere": _CLICKING,
     "fitted": frozenset({"catalog", "reward"}),
@@ -46,7 +47,7 @@ SOURCES: Mapping[str, frozenset[str]] = {
 """Each word that says where users come from, with those that may stand beside it; the first one present counts."""
 
 _WORDS = sorted({*SOURCES, "drift"}.union(*SOURCES.values()))
-_PATHS = ("catalog", "dataset", "fitted")
+_PATHS = ("catalog", "dataset", "fitted", "items_table")
 
 
 def source_of(words: Mapping[str, Any]) -> str:

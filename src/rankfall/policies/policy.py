@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from rankfall.arrays import IntArray, fill, whole
 from rankfall.catalog import Catalog
 from rankfall.errors import CatalogError, FeedbackError, ProblemError, RankError
+from rankfall.frames import html_table
 from rankfall.policies.clicks import Click, all_clicks
 from rankfall.policies.explanation import Explanation, Weight
 from rankfall.policies.forgetting import Forgetting
@@ -162,16 +163,27 @@ class Policy(ABC):
         """How many lists it has learned from."""
         return self._n_updates
 
+    def _repr_html_(self) -> str:
+        """What it is, and the most it has learned, for notebooks."""
+        if self.why_not_served is not None:
+            return html_table(repr(self), (), ())
+        most = sorted(self.learned(), key=lambda weight: -abs(weight.weight))[:10]
+        rows = [(one.name, one.block, one.weight, one.sd) for one in most]
+        return html_table(repr(self), ("learned", "", "weight", "sd"), rows)
+
     def rank(
         self,
         k: int,
         *,
         rng: np.random.Generator | None = None,
-        candidates: Iterable[int] | None = None,
-        exclude: Iterable[int] | None = None,
+        candidates: Iterable[int] | Iterable[str] | None = None,
+        exclude: Iterable[int] | Iterable[str] | None = None,
         fixed: Mapping[int, int] | None = None,
     ) -> Ranking:
         """Make a list of ``k`` rows out of ``candidates`` (all) without ``exclude`` (none), best first.
+
+        Both are rows; where ids are text, they may be ids. Whole numbers are always rows: ``catalog.rows(ids)`` gives
+        those of ids.
 
         ``fixed`` holds rows at 0-based positions, whether they are candidates or not, and shows them nowhere else;
         the rest is chosen around them. With every position fixed, this is what the policy makes of a given list.
@@ -185,15 +197,26 @@ class Policy(ABC):
         Ranking(1, 2)
         >>> policy.rank(2, fixed={0: 0})
         Ranking(0, 1)
+        >>> CascadeLinUCB(Catalog(relevance=[[1.0], [3.0]], ids=["a", "b"])).rank(1, exclude=["b"])
+        Ranking('a')
         """
         request = self._unlimited
         if candidates is not None or exclude is not None or fixed is not None:
-            request = check_request(k, self.n_items, candidates, exclude, fixed)
+            request = check_request(k, self.n_items, self._rows(candidates), self._rows(exclude), fixed)
             if fixed and self.why_not_fixed is not None:
                 raise RankError(f"{type(self).__name__} cannot hold rows at fixed positions: {self.why_not_fixed}")
         elif request is None or type(k) is not int or k != request.k:
             request = self._unlimited = check_request(k, self.n_items)
         return self.choose(request, self._generator(rng))
+
+    def _rows(self, named: Iterable[int] | Iterable[str] | None) -> Iterable[int] | None:
+        """Rows as they are, and those of ids that are text."""
+        if named is None or (isinstance(named, np.ndarray) and named.dtype.kind in "iu"):
+            return named
+        listed: Any = named if isinstance(named, list | tuple) else list(named)
+        if listed and isinstance(listed[0], str):
+            return self.catalog.rows(listed)
+        return listed  # type: ignore[no-any-return]
 
     def _generator(self, rng: np.random.Generator | None) -> np.random.Generator:
         """The caller's generator, or the policy's own; that is no part of the state, and is not saved."""

@@ -10,6 +10,7 @@ import numpy as np
 from rankfall.arrays import FloatArray, IntArray, frozen, rows
 from rankfall.catalog import Catalog, Id
 from rankfall.errors import RankError
+from rankfall.frames import html_table
 
 _NOTHING: FloatArray = frozen(np.empty(0))
 _NO_FEATURES: FloatArray = frozen(np.empty((0, 0)))
@@ -113,6 +114,19 @@ class Ranking:
 
     def __len__(self) -> int:
         return len(self.items)
+
+    def _repr_html_(self) -> str:
+        """The list with its titles and scores, for notebooks."""
+        known = {"mean": self.means, "width": self.widths, "score": self.scores}
+        numbers = {name: values.tolist() for name, values in known.items() if len(values) == len(self)}
+        titles = None if self.catalog is None else self.catalog.titles
+        heads = ["", "id", *([] if titles is None else ["title"]), *numbers]
+        rows = []
+        for place, row in enumerate(self.items.tolist()):
+            named = [] if titles is None else [titles[row]]
+            numbered = [values[place] for values in numbers.values()]
+            rows.append([place + 1, (self.ids or self.items)[place], *named, *numbered])
+        return html_table(f"Ranking of {len(self)} items", heads, rows)
 
     def __repr__(self) -> str:
         return f"Ranking({', '.join(repr(i) for i in (self.ids or self.items.tolist()))})"

@@ -100,6 +100,17 @@ def find_served_policy(name: str) -> type[Policy]:
     return policy
 
 
+def served_gamma(policy: type[Policy]) -> float:
+    """What a service gives to new models where nobody says: 0.5, or 1 for policies that have no gamma.
+
+    benchmarks/gamma_defaults.py measures it, and docs/policies.md has the table.
+
+    >>> [served_gamma(find_served_policy(name)) for name in ("CascadeHybrid", "CascadeTS")]
+    [0.5, 1.0]
+    """
+    return 0.5 if "gamma" in settings_of(policy) else 1.0
+
+
 def look_in(folder: Path) -> None:
     """Find modules of policies in this folder too, here and in processes started from now on."""
     if str(folder.resolve()) not in sys.path:

@@ -16,9 +16,9 @@ from rankfall.service.commands import CreateModel, SeedCatalog
 from rankfall.service.engine import Engine
 from rankfall.service.items import fitting
 from rankfall.service.model import Model
-from rankfall.service.template import policy_of
+from rankfall.service.template import new_settings, policy_of
 from rankfall.stores import open_store, without_secrets
-from rankfall.wire import ModelChanges, ModelSettings, convert
+from rankfall.wire import ModelChanges
 
 FIRST = "default"
 LARGEST_USUAL = 10.0
@@ -64,7 +64,7 @@ def _fill(engine: Engine, place: str, read: Callable[[], Catalog] | None, settin
     if state.models:
         lines += _not_taken(state.models.get(FIRST), settings)
     else:
-        first = convert(ModelSettings, dict(settings))
+        first = new_settings(settings)
         policy_of(first, catalog)  # raises what does not fit, before anything is written
     if state.catalog is None:
         engine.write(SeedCatalog(encode_catalog(catalog)))

@@ -15,6 +15,7 @@ from rankfall.errors import ConflictError, InvalidError, short
 from rankfall.journal.catalogs import CatalogState
 from rankfall.policies import SERVED, Policy
 from rankfall.policies.forgetting import Discount, Window
+from rankfall.policies.registry import served_gamma
 from rankfall.wire import ModelSettings, convert
 
 
@@ -36,6 +37,14 @@ def check_served(policy: str) -> None:
         raise InvalidError(
             f"no policy {short(policy)} that can be served; choose from {', '.join(SERVED)}", where="body.policy"
         )
+
+
+def new_settings(given: Mapping[str, Any]) -> ModelSettings:
+    """The settings of a new model; gamma that is not given is what suits its policy."""
+    settings = convert(ModelSettings, dict(given))
+    if "gamma" in given or settings.policy not in SERVED:
+        return settings
+    return msgspec.structs.replace(settings, gamma=served_gamma(SERVED[settings.policy]))
 
 
 def check_pinned(settings: ModelSettings, catalog: Catalog) -> None:

@@ -98,6 +98,12 @@ class ModelSettings(Request, frozen=True, kw_only=True):
         _check_lists(self.pinned, self.blocked)
 
 
+class NewModel(ModelSettings, frozen=True, kw_only=True):
+    """A model to make. Gamma that is not given is 0.5 for policies that have one; docs/policies.md says why."""
+
+    gamma: Gamma | UnsetType = UNSET  # type: ignore[assignment]
+
+
 class ModelChanges(Request, frozen=True, kw_only=True):
     """What can be changed of a model without forgetting; what is not named stays."""
 

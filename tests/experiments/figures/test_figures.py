@@ -10,7 +10,7 @@ from studies import made
 
 from rankfall import Run
 from rankfall.experiments import figures
-from rankfall.experiments.figures import Panels
+from rankfall.experiments.figures import Panels, sweeps_figure
 from rankfall.experiments.paper import PAPER
 from rankfall.experiments.results import summary
 from rankfall.experiments.statistics import checked, final, means
@@ -119,3 +119,21 @@ def test_few_points_fill_the_row() -> None:
     spans = [axes.get_subplotspec().colspan for axes in figure.axes]
     assert [len(span) for span in spans] == [4, 4, 4, 12, 4, 4, 4]  # no holes
     assert [label.get_text() for label in figure.axes[-1].get_xticklabels()] == ["few", "many"]
+
+
+def test_final_regrets_far_apart_are_on_a_logarithmic_axis_that_holds_them_all() -> None:
+    rows = [
+        {"sweep": "k", "point": p, "case": c, "step": 10, "regret": r * (p + 1), "regret_error": 1.0, "units": 3}
+        for p in (0, 1)
+        for c, r in (("a", 300.0), ("b", 8700.0))
+    ]
+    near = [{**row, "regret": 300.0 + row["regret"] / 100} for row in rows]
+    panels = [Panels("k", (0, 1), (5, 10), "k", "k", (), "", frozenset({1}))]
+    for table, scale in ((rows, "log"), (near, "linear")):
+        figure = sweeps_figure(pl.DataFrame(table), panels, ["a", "b"], "3 users")
+        over_steps, ends = figure.axes  # the point that another row shows is not shown over steps
+        assert over_steps.get_title(loc="left") == "(a) k = 5"
+        assert ends.get_yscale() == scale
+        low, high = ends.get_ylim()
+        assert all(low < row["regret"] < high for row in table)
+        assert "standard error over 3 users" in figure.get_supxlabel()

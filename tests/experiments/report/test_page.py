@@ -156,13 +156,14 @@ def test_what_users_write_is_escaped(tmp_path: Path, kinds: tuple[Folder, pl.Dat
 def test_the_same_runs_give_the_same_bytes_in_any_order(swept: tuple[Folder, pl.DataFrame, Page]) -> None:
     folder, runs, _ = swept
     before = {path: path.read_bytes() for path in folder.path.iterdir() if path.is_file()}
-    written = write_report(folder, runs.reverse())
+    said, page, written = write_report(folder, runs.reverse())
     assert {path: path.read_bytes() for path in folder.path.iterdir() if path.is_file()} == before
     assert {path.name for path in written} == {
         *("figure.png", "figure.svg", "figure.pdf"),
         *("summary.csv", "differences.csv", "report.html"),
     }
     assert ElementTree.parse(folder.path / "figure.svg").getroot().tag.endswith("svg")
+    assert said in page.read_text(encoding="utf-8")
 
 
 def test_one_user_one_repeat_and_one_point_are_enough(tmp_path: Path) -> None:

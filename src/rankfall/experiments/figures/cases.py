@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _COLOURED = 5
 
 
-def cases_figure(means: pl.DataFrame, published: Mapping[str, float] | None = None) -> Figure:
+def cases_figure(means: pl.DataFrame, published: Mapping[str, float] | None = None, over: str = "users") -> Figure:
     """Regret of every case over steps, and final regret by name with its interval, beside published values.
 
     ``means`` is what :func:`rankfall.experiments.statistics.means` gives. More cases than can be told apart are put in
@@ -44,7 +44,7 @@ def cases_figure(means: pl.DataFrame, published: Mapping[str, float] | None = No
             ends.errorbar(row["regret"], place, xerr=bar, fmt="o", color=colour, markersize=4, linewidth=1.2)
             if published and name in published:
                 ends.plot(published[name], place, marker="D", color="none", markeredgecolor="black", markersize=5)
-        _finish(curves, ends, names, last["step"][0], many)
+        _finish(curves, ends, names, last["step"][0], many, over)
         if published:
             ends.plot([], [], linestyle="none", marker="D", color="none", markeredgecolor="black", label="published")
             ends.legend(frameon=False, loc="best")
@@ -60,8 +60,9 @@ def _curve(axes: Axes, rows: pl.DataFrame, colour: str, look: Look, name: str, m
         axes.fill_between(steps, mean - error, mean + error, color=colour, alpha=0.2, linewidth=0)
 
 
-def _finish(curves: Axes, ends: Axes, names: list[str], steps: int, many: bool) -> None:
-    curves.set(xlabel="step", ylabel="cumulative regret")
+def _finish(curves: Axes, ends: Axes, names: list[str], steps: int, many: bool, over: str) -> None:
+    shade = "step" if many else f"step (shade: \N{PLUS-MINUS SIGN} 1 standard error over {over})"
+    curves.set(xlabel=shade, ylabel="cumulative regret")
     if many:
         curves.set(xscale="log", yscale="log")
         ends.set(xscale="log")

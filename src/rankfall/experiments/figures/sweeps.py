@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, MaxNLocator
+from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator
 
 from rankfall.experiments.figures.look import Look, plain_axes
 
@@ -23,6 +23,7 @@ _SHOWN = 3
 """At so many points of a row regret is shown over steps, at most."""
 
 _LINE = 24  # characters of a line in titles
+_FAR = 4.0  # final regrets that differ by more than this factor are drawn on a logarithmic axis
 _COLUMNS = 12  # panels of a row share this many, so that two, three or four of them fill it
 
 
@@ -38,6 +39,7 @@ class Panels:
     symbol, label : what to call the axis in titles, and below the last panel.
     shown : values at which to show regret over steps; of those not there, the nearest.
     also : what else is the same for the whole row; stands above its first panel.
+    elsewhere : places in ``values`` that another row shows over steps already.
     """
 
     sweep: str
@@ -47,6 +49,7 @@ class Panels:
     label: str
     shown: tuple[float, ...] = ()
     also: str = ""
+    elsewhere: frozenset[int] = frozenset()
 
     @property
     def numeric(self) -> bool:
@@ -61,38 +64,46 @@ class Panels:
     @property
     def chosen(self) -> list[int]:
         """Places in ``values`` at which to show regret over steps."""
+        left = [place for place in range(len(self.values)) if place not in self.elsewhere]
         if self.numeric and self.shown:
-            return _nearest(self.shown, self.values)
-        last = len(self.values) - 1
-        return sorted(set(np.linspace(0, last, min(_SHOWN, last + 1)).round().astype(int).tolist()))
+            return [left[place] for place in _nearest(self.shown, [self.values[place] for place in left])]
+        last = len(left) - 1
+        places = set(np.linspace(0, last, min(_SHOWN, last + 1)).round().astype(int).tolist())
+        return [left[place] for place in sorted(places)]
 
 
-def sweeps_figure(means: pl.DataFrame, rows: Sequence[Panels], names: Sequence[str]) -> Figure:
-    """A row of panels for each sweep; shades and bars are standard errors over users.
+def sweeps_figure(means: pl.DataFrame, rows: Sequence[Panels], names: Sequence[str], over: str = "users") -> Figure:
+    """A row of panels for each sweep; shades and bars are standard errors over users, as a line below says.
 
-    ``means`` is what :func:`rankfall.experiments.statistics.means` gives, ``names`` the cases in order.
+    ``means`` is what :func:`rankfall.experiments.statistics.means` gives, ``names`` the cases in order, ``over`` says
+    over what the means are taken.
     """
     look = Look(names)
     with mpl.rc_context({"font.size": 7, "axes.titlesize": 7.5, "axes.titlepad": 3, "axes.linewidth": 0.6}):
-        figure = Figure(figsize=(7.2, 1.62 * len(rows) + 0.42), layout="constrained")
+        figure = Figure(figsize=(7.2, 1.62 * len(rows) + 0.56), layout="constrained")
         figure.get_layout_engine().set(w_pad=0.03, h_pad=0.03, wspace=0.02, hspace=0.02)  # type: ignore[union-attr,call-arg]
         grid = figure.add_gridspec(len(rows), _COLUMNS)
         letters = (f"({letter})" for letter in string.ascii_lowercase + string.ascii_uppercase)
         for index, row in enumerate(rows):
             data = means.filter(sweep=row.sweep)
-            places = [*row.chosen, None] if len(row.points) > 1 else row.chosen
+            places = [*row.chosen, None] if len(row.points) > 1 or not row.chosen else row.chosen
             width = _COLUMNS // len(places)
             for panel, place in enumerate(places):
                 axes = figure.add_subplot(grid[index, panel * width : (panel + 1) * width])
                 above = f"{row.also}\n" if row.also and panel == 0 else ""
                 if place is None:
                     _finals(axes, data, row, look)
-                    axes.set(xlabel=row.label, ylabel="final regret")
+                    axes.set(xlabel=row.label, ylabel="final regret, log scale" if _log(axes) else "final regret")
                     axes.set_title(f"{next(letters)} all {row.symbol}", loc="left")
                 else:
                     _over_steps(axes, data.filter(point=row.points[place]), look)
                     axes.set_ylabel("regret" if panel == 0 else "")
                     axes.set_title(f"{above}{next(letters)} {row.named(place)}", loc="left")
+        figure.supxlabel(
+            f"Less regret is better. Shades and bars: \N{PLUS-MINUS SIGN} 1 standard error over {over}.",
+            fontsize=6.5,
+            color="0.35",
+        )
         figure.legend(
             handles=look.handles(),
             loc="outside upper center",
@@ -102,6 +113,11 @@ def sweeps_figure(means: pl.DataFrame, rows: Sequence[Panels], names: Sequence[s
             columnspacing=1.6,
         )
     return figure
+
+
+def _log(axes: Axes) -> bool:
+    """Whether the axis of regret is logarithmic, so that the lowest can be told apart below one that is far off."""
+    return axes.get_yscale() == "log"
 
 
 def _nearest(wanted: Sequence[float], available: Sequence[float]) -> list[int]:
@@ -160,3 +176,10 @@ def _finals(axes: Axes, data: pl.DataFrame, row: Panels, look: Look) -> None:
         axes.set_xticks(places, [row.named(place) for place in places], fontsize=6)
         axes.margins(x=0.6 / len(places))
     plain_axes(axes)
+    values = last.filter(last["point"].is_in(list(where)))["regret"].to_list()
+    if values and 0 < _FAR * min(values) < max(values):
+        axes.set_yscale("log")
+        axes.set_ylim(0.7 * min(values), 1.4 * max(values))
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=8))
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.yaxis.set_major_formatter(EngFormatter(sep=""))

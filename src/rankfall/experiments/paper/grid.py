@@ -26,12 +26,12 @@ class Scale:
 
 SCALES: Mapping[str, Scale] = MappingProxyType(
     {
-        "quick": Scale(users=5, repeats=1, steps=1_500),
+        "quick": Scale(users=12, repeats=1, steps=10_000),
         "standard": Scale(users=20, repeats=1, steps=20_000),
         "paper": Scale(users=500, repeats=2, steps=50_000),
     }
 )
-"""``paper`` is section 4.1; ``quick`` takes a minute, ``standard`` about ten."""
+"""``paper`` is section 4.1; ``quick`` takes a minute for one sweep, ``standard`` about ten for all."""
 
 SWEEPS: Mapping[str, Sweep] = MappingProxyType(
     {

@@ -6,17 +6,16 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 from markupsafe import Markup
 
 from rankfall.experiments.folder import Folder
-from rankfall.experiments.paper.claims import LITTLE, check_claims
+from rankfall.experiments.paper.claims import LINUCB, LITTLE, LSB, check_claims
 from rankfall.experiments.paper.verdicts import Claim, Verdict
 from rankfall.experiments.report import Section, write_report
-from rankfall.experiments.report.page import template
+from rankfall.experiments.report.page import Written, template
 from rankfall.experiments.report.panels import AxisName
 from rankfall.experiments.statistics import LEVEL
 
@@ -25,17 +24,33 @@ STEPS = 50_000
 
 AXES: Mapping[str, AxisName] = {
     "user.tradeoff": AxisName("λ", "tradeoff λ", (0.1, 0.5, 0.9)),
-    "user.topics": AxisName("d", "number of topics d", (5, 10, 20)),
-    "k": AxisName("K", "number of positions K", (5, 10, 20)),
+    "user.topics": AxisName("d", "number of topics d", (5, 10, 15)),
+    "k": AxisName("K", "number of positions K", (5, 15, 20)),
 }
-"""What the paper calls its axes, and where its figure shows regret over steps."""
+"""What the paper calls its axes, and where to show regret over steps: where no other sweep shows it."""
 
 _MARKS: Mapping[Verdict, str] = {"holds": "✓", "does not hold": "✗", "undecided": "?", "not tested": "\N{EN DASH}"}
 
 
-def write_paper_report(folder: Folder, runs: pl.DataFrame) -> list[Path]:
+POINTS: Mapping[str, str] = {
+    "tradeoff": "tradeoffs",
+    "topics": "numbers of topics",
+    "positions": "numbers of positions",
+}
+"""What to call the points of the paper's sweeps."""
+
+
+def write_paper_report(folder: Folder, runs: pl.DataFrame) -> Written:
     """The report of a study with ``paper = true``: with the claims of section 4.3 and the paper's figure."""
-    return write_report(folder, runs, sections=[claims_section(runs)], axes=AXES)
+    return write_report(
+        folder, runs, sections=[claims_section(runs)], axes=AXES, named=POINTS, remark=as_the_paper_says
+    )
+
+
+def as_the_paper_says(values: Mapping[str, Any], case: str) -> str:
+    """Whether the paper, too, has this policy ahead of CascadeHybrid, where users want one thing only."""
+    expected: Mapping[object, str] = {0.0: LSB, 1.0: LINUCB}
+    return ", as the paper says" if expected.get(values.get("user.tradeoff")) == case else ""
 
 
 def claims_section(runs: pl.DataFrame) -> Section:

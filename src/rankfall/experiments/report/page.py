@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
 import polars as pl
@@ -18,6 +18,7 @@ from rankfall.experiments import figures
 from rankfall.experiments.folder import Folder
 from rankfall.experiments.plan import Plan
 from rankfall.experiments.report import about, numbers, tables
+from rankfall.experiments.report.conclusion import Remark, conclusion
 from rankfall.experiments.report.panels import AxisName, panels_of
 from rankfall.experiments.statistics import checked, differences, final, means
 from rankfall.files import replacing
@@ -40,13 +41,23 @@ class Section:
     files: Mapping[str, str]
 
 
+class Written(NamedTuple):
+    """What a report says in one sentence, its page, and all files that were written."""
+
+    conclusion: str
+    page: Path
+    files: list[Path]
+
+
 def write_report(
     folder: Folder,
     runs: pl.DataFrame,
     *,
     sections: Sequence[Section] = (),
     axes: Mapping[str, AxisName] | None = None,
-) -> list[Path]:
+    named: Mapping[str, str] | None = None,
+    remark: Remark | None = None,
+) -> Written:
     """Write ``report.html``, figures and tables into the folder of a study; the same runs give the same bytes.
 
     Parameters
@@ -54,6 +65,7 @@ def write_report(
     runs : what :func:`rankfall.experiments.run_study` gives, in any order.
     sections : further ones, with the files that go with them.
     axes : what to call axes, by path.
+    named, remark : for the conclusion, see :func:`rankfall.experiments.report.conclusion.conclusion`.
     """
     plan, out, runs = folder.plan, folder.path, checked(runs)
     try:
@@ -70,11 +82,12 @@ def write_report(
         **{name: text for section in sections for name, text in section.files.items()},
     }
     context = _context(folder, runs, averages, sections, svg)
+    context["conclusion"] = said = conclusion(plan, averages, named=named, remark=remark)
     context["differences"] = tables.difference_tables(plan, apart)
     if not plan.study.sweeps:
         texts["table.md"] = template("table.md").render(context)
     texts["report.html"] = template("report.html").render(context)
-    return [*written, *(_write(out / name, text) for name, text in texts.items())]
+    return Written(said, out / "report.html", [*written, *(_write(out / name, text) for name, text in texts.items())])
 
 
 _PACKAGE = "rankfall.experiments.report"
@@ -102,14 +115,23 @@ def template(name: str, package: str = _PACKAGE) -> jinja2.Template:
 def _figure(plan: Plan, averages: pl.DataFrame, axes: Mapping[str, AxisName]) -> Any:
     labels = [case.label for case in plan.study.all_cases]
     if plan.study.sweeps:
-        return figures.sweeps_figure(averages, panels_of(plan, axes), labels)
+        return figures.sweeps_figure(averages, panels_of(plan, axes), labels, _over(plan, averages))
     published = {
         case.label: case.published.value
         for case in plan.study.all_cases
         if case.published is not None and case.published.what == "regret"
     }
     order = pl.DataFrame({"case": labels}).with_row_index("order")
-    return figures.cases_figure(averages.join(order, on="case").sort("order", "step").drop("order"), published)
+    return figures.cases_figure(
+        averages.join(order, on="case").sort("order", "step").drop("order"), published, _over(plan, averages)
+    )
+
+
+def _over(plan: Plan, averages: pl.DataFrame) -> str:
+    """Over what means and errors are taken: 12 users, or 20 repeats of one user."""
+    units = numbers.span(averages["units"])
+    one = max(setup.users for setup in plan.setups) == 1
+    return f"{units} repeats of one user" if one else f"{units} users"
 
 
 def _context(
@@ -122,6 +144,7 @@ def _context(
         "cases": [case.label for case in study.all_cases],
         "points": sum(len(sweep.points) for sweep in study.sweeps),
         "users": numbers.span(setup.users for setup in plan.setups),
+        "units": _over(plan, averages),
         "svg": base64.b64encode(svg).decode(),
         "sections": sections,
         "regret": regret,

@@ -10,7 +10,7 @@ import numpy as np
 
 from rankfall.experiments.expansion import axis_columns, axis_text, value_text
 from rankfall.experiments.figures import Panels
-from rankfall.experiments.plan import Plan
+from rankfall.experiments.plan import Plan, Setup
 from rankfall.experiments.result_table import is_number
 from rankfall.experiments.study import Sweep
 
@@ -28,9 +28,15 @@ class AxisName:
 
 
 def panels_of(plan: Plan, names: Mapping[str, AxisName]) -> list[Panels]:
-    """A row for each sweep; of one with several axes, a row for each combination of all but the longest."""
+    """A row for each sweep; of one with several axes, a row for each combination of all but the longest.
+
+    Points of two sweeps that coincide are shown over steps once.
+    """
     columns = axis_columns(plan.study)
-    rows = []
+    setups: dict[tuple[str, int], set[Setup]] = {}
+    for entry, setup in plan.rows:
+        setups.setdefault((entry.sweep, entry.point), set()).add(setup)
+    rows, drawn = [], []
     for sweep in plan.study.sweeps:
         main = _main_axis(sweep)
         groups: dict[tuple[Any, ...], list[int]] = {}
@@ -43,7 +49,10 @@ def panels_of(plan: Plan, names: Mapping[str, AxisName]) -> list[Panels]:
         for key in (keys[place] for place in chosen):
             values = tuple(_place(sweep.points[index][main]) for index in groups[key])
             also = ", ".join(axis_text(columns[path], value) for path, value in key)
-            rows.append(Panels(sweep.name, tuple(groups[key]), values, name.symbol, name.label, name.shown, also))
+            points = tuple(groups[key])
+            twice = frozenset(place for place, point in enumerate(points) if setups[sweep.name, point] in drawn)
+            rows.append(Panels(sweep.name, points, values, name.symbol, name.label, name.shown, also, twice))
+            drawn += [setups[sweep.name, points[place]] for place in rows[-1].chosen]
     return rows
 
 

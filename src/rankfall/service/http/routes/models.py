@@ -16,7 +16,7 @@ from rankfall.service.http.bodies import json_response, read_json
 from rankfall.service.http.operations import Operations
 from rankfall.service.http.parameters import path_name, read_query
 from rankfall.service.owners import OwnerView
-from rankfall.service.template import changed, check_pinned, policy_of
+from rankfall.service.template import changed, check_pinned, new_settings, policy_of
 from rankfall.wire import (
     ArmCounts,
     Bucket,
@@ -29,6 +29,7 @@ from rankfall.wire import (
     ModelSettings,
     ModelsResponse,
     NamedSettings,
+    NewModel,
     OwnerQuery,
     SettingsResponse,
     VersionResponse,
@@ -52,14 +53,14 @@ async def models(request: Request) -> Response:
     _MODEL,
     "Create a model",
     needs=on_model("admin"),
-    takes=(ModelSettings,),
+    takes=(NewModel,),
     gives=NamedSettings,
     statuses={200: "there already, with these settings", 201: "created"},
 )
 async def create_model(request: Request) -> Response:
     """Answer 201 if it was made now, 200 if it is there with these settings, 409 if with others."""
     name = path_name(request, "model")
-    settings = read_json(request, ModelSettings)
+    settings = new_settings(msgspec.to_builtins(read_json(request, NewModel)))
     state = state_of(request)
     catalog = await state.laid_out()
     await asyncio.to_thread(policy_of, settings, catalog)  # raises what the catalog cannot give
