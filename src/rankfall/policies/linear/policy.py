@@ -415,7 +415,7 @@ class LinearPolicy(Policy):
         array([0.5, 0. ])
         """
         missing = 0 if topics is None else max(0, self._n_topics - topics)
-        features = np.array(np.frombuffer(record).reshape(-1, self._n_columns - missing))  # kernels take what can be written to
+        features = np.frombuffer(record).reshape(-1, self._n_columns - missing).copy()  # kernels want to write
         if missing:
             features = np.insert(features, [self._n_topics - missing] * missing, 0.0, axis=1)
         self._learn(features, all_clicks(click, len(features)))
