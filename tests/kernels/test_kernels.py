@@ -1,6 +1,5 @@
 """One list, three ways: compiled loop, general loop, every item scored. All must agree to the last bit."""
 
-import logging
 import subprocess
 import sys
 
@@ -170,23 +169,6 @@ def test_features_that_grow_beyond_measure_stop_the_compiled_loop_too() -> None:
         with pytest.raises(RankError, match="grow down the list"):
             simulate(policy, kind(**user), 10, 10)
         assert policy.n_updates == 0
-
-
-def test_compiling_is_announced_once_and_only_then(tmp_path: object) -> None:
-    script = (
-        "import numpy as np\n"
-        "from rankfall.kernels import ridge\n"  # a small one, which is soon compiled
-        "ridge.invert(np.eye(2), np.empty((2, 2)))\n"
-    )
-    environment = {"NUMBA_CACHE_DIR": str(tmp_path), "PATH": "/usr/bin:/bin"}
-    said = [
-        subprocess.run(
-            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
-        ).stderr
-        for _ in range(2)
-    ]
-    assert said == ["compiling kernels; this happens once and takes about a minute\n", ""]
-    assert logging.getLogger("rankfall").level == logging.NOTSET
 
 
 def test_import_compiles_nothing() -> None:

@@ -8,7 +8,9 @@ import pytest
 from engines import Quiet, arrays, make_model, open_engine
 from waiting import PATIENCE, wait_until
 
+from rankfall import Catalog
 from rankfall.errors import StoreError
+from rankfall.journal.catalogs import encode_catalog
 from rankfall.service import owners, upkeep
 from rankfall.service.commands import ForgetUser
 from rankfall.service.owners import StateCopy
@@ -139,6 +141,41 @@ def test_callers_are_served_while_states_are_packed(
     again = open_engine(place)
     try:
         assert states(again) == last
+    finally:
+        again.crash()
+
+
+@pytest.mark.stress
+def test_callers_are_served_while_the_catalog_is_packed(
+    place: str, engine: Quiet, saved: Saved, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What happens meanwhile is not in what is saved, and a start folds it again."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def held(catalog: Catalog) -> bytes:
+        begun.set()
+        assert go_on.wait(PATIENCE)
+        return encode_catalog(catalog)
+
+    monkeypatch.setattr("rankfall.journal.fold.encode_catalog", held)
+    monkeypatch.setattr(upkeep, "CHECKPOINT_AFTER", 1)
+    engine.run(engine.upkeep.run)
+    monkeypatch.setattr(upkeep, "CHECKPOINT_AFTER", 1_000)
+    wait_until(lambda: engine.run(engine.upkeep.run) or begun.is_set())
+    position = engine.state.position
+    learn(engine, USERS[0])
+    engine.put("i0", {"x": 0.9}, [0.1, 0.2])
+    engine.run(engine.upkeep.run)  # does not wait
+    go_on.set()
+    while engine.upkeep._saver.saving:
+        save_some(engine)
+    assert [(one.owner, one.position) for one in saved[-1]] == [("engine", position)]
+    again = open_engine(place)
+    try:
+        assert again.state.mark == engine.state.mark
+        assert again.catalog == engine.catalog
+        assert again.model("own").history.counts.plain() == engine.model("own").history.counts.plain()
+        assert states(again) == states(engine)
     finally:
         again.crash()
 

@@ -26,6 +26,7 @@ COMMANDS = {
     "export": "Write the log of a service to Parquet files.",
     "replay": "Let another policy learn from a log.",
     "fit": "Fit a click model to a click log.",
+    "compile": "Compile before it is needed.",
 }
 _MODULES = {"import": "importing"}  # where a command cannot give its module its name
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -143,6 +144,12 @@ class CatalogState:
                 if self.version == version:
                     self._catalog, self._changes = catalog, _Changes()
             return catalog, version
+
+    def laying_out(self) -> Callable[[], Catalog]:
+        """What lays out all items as they are now, whatever is changed before it is called; in any thread."""
+        with self._lock:
+            before, changes = self._there(), _Changes(dict(self._changes.put), set(self._changes.gone))
+        return lambda: _laid_out(before, changes)
 
     def item(self, item: Id) -> CatalogItem:
         """One item as it is now."""

@@ -7,7 +7,8 @@ asked for (see :mod:`rankfall.service.model`). Everything else that entries chan
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -113,22 +114,29 @@ class Knowledge:
 
     def pack(self) -> bytes:
         """All of it, for a checkpoint."""
+        return self.packing()()
+
+    def packing(self) -> Callable[[], bytes]:
+        """What packs all of it as it is now. The items take long: that is left to the thread which calls it."""
         models = {
             name: {
                 "settings": msgspec.to_builtins(model.settings),
                 "created": model.created,
                 "epochs": [[epoch.position, epoch.source] for epoch in model.epochs],
-                "counts": model.counts.plain(),
+                "counts": deepcopy(model.counts.plain()),
                 "forgotten": model.forgotten,
             }
             for name, model in self.models.items()
         }
-        arrays = {}
-        if self.catalog.there:
-            arrays["catalog"] = np.frombuffer(encode_catalog(self.catalog.current()), dtype=np.uint8)
+        lay_out = self.catalog.laying_out() if self.catalog.there else None
         kinds = {name: kind.version for name, kind in KINDS.items()}
         header = {"version": _VERSION, "kinds": kinds, "catalog": self.catalog.version, "models": models}
-        return pack(header, arrays)
+
+        def packed() -> bytes:
+            catalog = None if lay_out is None else np.frombuffer(encode_catalog(lay_out()), dtype=np.uint8)
+            return pack(header, {} if catalog is None else {"catalog": catalog})
+
+        return packed
 
     @classmethod
     def unpack(cls, data: bytes, position: Position) -> Knowledge | None:

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankfall.kernels.jit import compiled, inner, leaf
+from rankfall.kernels.jit import compiled, entry, inner, leaf
 
 
 class UserArrays(NamedTuple):
@@ -21,7 +21,8 @@ def user_arrays(coverage: Any, appeal: Any, theta: Any) -> UserArrays:
     """Lay out coverage (L, d) for the kernels."""
     row, column = np.nonzero(coverage)
     start = np.searchsorted(row, np.arange(len(coverage) + 1))
-    return UserArrays(start, column, coverage[row, column], appeal, theta)
+    column = np.ascontiguousarray(column)  # a view otherwise, and for kernels of another type
+    return UserArrays(start, column, coverage[row, column], np.array(appeal), np.array(theta))
 
 
 @leaf
@@ -41,7 +42,7 @@ def cover(item: int, user: UserArrays, left: Any) -> None:
         left[user.topic[p]] *= 1.0 - user.weight[p]
 
 
-@inner
+@entry
 def attraction(items: Any, user: UserArrays, left: Any, out: Any) -> None:
     """Attraction of each item of a list, given those above it; ``left`` (d) is work space."""
     left[:] = 1.0
@@ -58,7 +59,7 @@ def attractions(lists: Any, user: UserArrays, out: Any) -> None:
         attraction(lists[i], user, left, out[i])
 
 
-@inner
+@entry
 def covered(left: Any) -> tuple[float, float]:
     """Topics a list touches at all; and topics it covers, weighted by how well: ``sum g_j`` (eq. topic coverage)."""
     touched = 0.0

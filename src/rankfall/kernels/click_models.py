@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from rankfall.kernels.jit import compiled, inner
+from rankfall.kernels.jit import compiled, entry
 
 
-@inner
+@entry
 def probabilities(start: Any, item: Any, alpha: Any, examination: Any, termination: Any, out: Any) -> None:
     """Probability of a click in each row, given the list and none of its clicks."""
     for n in range(len(start) - 1):
@@ -24,7 +24,7 @@ def probabilities(start: Any, item: Any, alpha: Any, examination: Any, terminati
             reached *= 1.0 - termination[r] * p
 
 
-@inner
+@entry
 def log_likelihood(
     start: Any, item: Any, click: Any, alpha: Any, examination: Any, termination: Any, least: float
 ) -> float:
@@ -50,7 +50,7 @@ def log_likelihood(
     return total
 
 
-@inner
+@entry
 def first_clicks(start: Any, item: Any, click: Any, clicks: Any, views: Any) -> None:
     """For each item, how often it was examined under the cascade model, and clicked."""
     for n in range(len(start) - 1):
@@ -61,7 +61,7 @@ def first_clicks(start: Any, item: Any, click: Any, clicks: Any, views: Any) -> 
                 break
 
 
-@inner
+@entry
 def dependent_counts(
     start: Any, item: Any, click: Any, last: Any, clicks: Any, views: Any, passed: Any, open_ends: Any
 ) -> None:
@@ -88,7 +88,7 @@ def dependent_counts(
             open_ends[last[n] - begin] += 1.0
 
 
-@inner
+@entry
 def dependent_step(start: Any, item: Any, last: Any, alpha: Any, termination: Any, more: Any, ended: Any) -> float:
     """One step of expectation for the dependent click model: whether the user read on below the last click.
 
@@ -130,7 +130,7 @@ def position_counts(start: Any, item: Any, click: Any, positions: int, n_items: 
     return counts
 
 
-@inner
+@entry
 def position_step(
     position: Any, item: Any, shown: Any, clicked: Any, alpha: Any, examination: Any, attracted: Any, examined: Any
 ) -> float:

@@ -4,15 +4,35 @@ Nothing is remembered from one list to the next. At every position all items are
 reaches the highest score are scored; so the list is, to the bit, the one that scoring every item gives.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rankfall.kernels.item_scores import Items, mean_of, place, variance_of
 from rankfall.kernels.item_vectors import ItemVectors
-from rankfall.kernels.jit import compiled, inner
+from rankfall.kernels.jit import compiled, entry, inner
 from rankfall.kernels.linear_bounds import BLOCK, BOUND, MEAN, OUT, Bounds, bound_all, bring, tolerance_of
 from rankfall.kernels.ridge import State
+
+
+class Room(NamedTuple):
+    """Work space for a list."""
+
+    left: Any  # (n)
+    scaled: Any  # (m)
+    chosen: Any  # (k) indices to ``vectors.rows``
+    exact: Any  # (L) whether a bound is the score; (0) where something diminishes
+
+
+def new_room(items: Items, vectors: ItemVectors, columns: int, k: int) -> Room:
+    """Work space for a list of ``k`` items."""
+    still = not (items.coverage_diminishes or items.relevance_diminishes)
+    return Room(
+        np.empty(columns),
+        np.empty(items.dense.shape[1]),
+        np.empty(k, dtype=np.int64),
+        np.empty(len(vectors.rows) if still else 0, dtype=np.bool_),
+    )
 
 
 @inner
@@ -59,8 +79,9 @@ def describe(items: Items, state: State, out: Any, features: Any, means: Any, wi
     return len(out)
 
 
-@compiled
-def rank(
+@entry
+def rank_in(
+    room: Room,
     items: Items,
     vectors: ItemVectors,
     blocked: Any,
@@ -75,14 +96,14 @@ def rank(
     """Fill ``out`` (rows, best first), ``features``, ``means`` and ``widths``; return how many scores it took.
 
     ``out`` comes in with -1 where the choice is free; a row it holds already stays there. To choose from are
-    ``vectors.rows`` without those at the indices ``blocked``. Of equal scores the lowest row wins. ``bounds`` is work
-    space.
+    ``vectors.rows`` without those at the indices ``blocked``. Of equal scores the lowest row wins. ``bounds``
+    and ``room`` are work space.
     """
-    left, scaled = np.ones(len(state.weights)), np.empty(items.dense.shape[1])
-    chosen = np.empty(len(out), dtype=np.int64)  # indices to ``vectors.rows``
+    left, scaled, chosen, exact = room.left, room.scaled, room.chosen, room.exact
+    left[:] = 1.0
+    exact[:] = False
     n_chosen, scored = 0, 0
     still = not (items.coverage_diminishes or items.relevance_diminishes)
-    exact = np.zeros(len(vectors.rows) if still else 0, dtype=np.bool_)  # items whose bound is their score
     bound = bounds.numbers[BOUND]
     fresh = True
     for position in range(len(out)):
@@ -131,3 +152,27 @@ def rank(
             n_chosen += 1
         place(out[position], items, left, features[position])
     return scored
+
+
+@compiled
+def rank(
+    items: Items,
+    vectors: ItemVectors,
+    blocked: Any,
+    state: State,
+    gamma: float,
+    bounds: Bounds,
+    out: Any,
+    features: Any,
+    means: Any,
+    widths: Any,
+) -> int:
+    """:func:`rank_in` room of its own."""
+    still = not (items.coverage_diminishes or items.relevance_diminishes)
+    room = Room(
+        np.empty(len(state.weights)),
+        np.empty(items.dense.shape[1]),
+        np.empty(len(out), dtype=np.int64),
+        np.empty(len(vectors.rows) if still else 0, dtype=np.bool_),
+    )
+    return rank_in(room, items, vectors, blocked, state, gamma, bounds, out, features, means, widths)

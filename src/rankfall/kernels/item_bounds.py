@@ -8,7 +8,7 @@ is shown before any other. Lists are ordered by bound, equals by the lower row. 
 import math
 from typing import Any
 
-from rankfall.kernels.jit import inner, leaf
+from rankfall.kernels.jit import entry, leaf
 
 
 @leaf
@@ -28,7 +28,7 @@ def insert(item: int, score: float, size: int, items: Any, scores: Any) -> int:
     return new
 
 
-@inner
+@entry
 def posterior(N: Any, X: Any, alpha: float, beta: float, out: Any) -> None:
     """The two shapes of every item's Beta posterior, ``alpha + X`` and ``beta + N - X``, as rows of ``out`` (2, L)."""
     for e in range(len(N)):
@@ -36,7 +36,7 @@ def posterior(N: Any, X: Any, alpha: float, beta: float, out: Any) -> None:
         out[1, e] = beta + (N[e] - X[e])
 
 
-@inner
+@entry
 def share_list(rows: Any, gammas: Any, items: Any, scores: Any) -> None:
     """The rows with the highest ``g / (g + h)``: where g and h are Gamma samples (2, L), these are Beta samples."""
     size = 0
@@ -46,7 +46,7 @@ def share_list(rows: Any, gammas: Any, items: Any, scores: Any) -> None:
         size = insert(e, share, size, items, scores)
 
 
-@inner
+@entry
 def width_list(rows: Any, N: Any, X: Any, budget: float, items: Any, scores: Any) -> None:
     """The rows with the highest ``w + sqrt(budget / N)``: UCB1 and its forgetting forms."""
     size = 0
@@ -95,7 +95,7 @@ def kl_bound(w: float, delta: float, above: float) -> float:
     return max(q, w)
 
 
-@inner
+@entry
 def kl_bounds(N: Any, X: Any, budget: float, out: Any) -> None:
     """For every item the largest q with ``N kl(w, q) <= budget``; infinite where nothing was observed."""
     for e in range(len(N)):
@@ -107,7 +107,7 @@ def kl_bounds(N: Any, X: Any, budget: float, out: Any) -> None:
             out[e] = math.inf
 
 
-@inner
+@entry
 def kl_list(rows: Any, N: Any, X: Any, budget: float, items: Any, scores: Any) -> None:
     """The rows with the highest :func:`kl_bounds`; those that cannot make the list are not solved for."""
     size = 0
@@ -124,7 +124,7 @@ def kl_list(rows: Any, N: Any, X: Any, budget: float, items: Any, scores: Any) -
         size = insert(e, bound, size, items, scores)
 
 
-@inner
+@entry
 def observe(items: Any, seen: int, hit: int, weight: float, N: Any, X: Any) -> None:
     """The first ``seen`` items were observed, the one at ``hit`` (-1: none) clicked; ``weight`` -1 takes it back."""
     for i in range(seen):
@@ -133,7 +133,7 @@ def observe(items: Any, seen: int, hit: int, weight: float, N: Any, X: Any) -> N
         X[items[hit]] += weight
 
 
-@inner
+@entry
 def fade(discount: float, N: Any, X: Any) -> None:
     """Everything observed so far counts ``discount`` times what it did."""
     for e in range(len(N)):

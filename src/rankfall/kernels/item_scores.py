@@ -29,7 +29,7 @@ def items_of(coverage: Any, relevance: Any, coverage_diminishes: bool, relevance
     row, column = np.nonzero(coverage)
     return Items(
         start=np.searchsorted(row, np.arange(len(coverage) + 1)),
-        topic=column,
+        topic=np.ascontiguousarray(column),  # a view otherwise, and for kernels of another type
         weight=coverage[row, column],
         dense=np.array(relevance, order="C"),
         topics=coverage.shape[1],

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankfall.kernels.item_scores import Items
-from rankfall.kernels.jit import compiled
+from rankfall.kernels.jit import entry
 
 PAIRS_AT_MOST = 4
 """Per coverage entry, on average. Where items have more pairs of topics, their coverage is laid out as dense."""
@@ -31,12 +31,38 @@ class ItemVectors(NamedTuple):
     norm: float  # the largest |phi| of any item while nothing grows
 
 
-@compiled
 def vectors_of(items: Items, rows: Any) -> ItemVectors:
     """Lay out these rows, given in ascending order."""
     n_items, m, d = len(rows), items.dense.shape[1], items.topics
+    entries, pairs, longest = _sizes(items, rows)
+    sparse = pairs <= PAIRS_AT_MOST * entries
+    if not sparse:
+        entries = pairs = 0
+    vectors = ItemVectors(
+        rows=rows,
+        dense=np.empty((m if sparse else d + m, n_items)),
+        first_dense=d if sparse else 0,
+        diminishes=items.relevance_diminishes or (items.coverage_diminishes and not sparse),
+        first=np.zeros(d + 1, dtype=np.int64),
+        row=np.empty(entries, dtype=np.int64),
+        weight=np.empty(entries),
+        copied=np.empty((m, entries)),
+        pair_first=np.zeros(d * d + 1, dtype=np.int64),
+        pair_row=np.empty(pairs, dtype=np.int64),
+        pair_weight=np.empty(pairs),
+        norm=longest**0.5,
+    )
+    _lay_out_dense(items, vectors)
+    if sparse:
+        _lay_out_entries(items, vectors, np.empty(d + 1, dtype=np.int64), np.empty(d * d + 1, dtype=np.int64))
+    return vectors
+
+
+@entry
+def _sizes(items: Items, rows: Any) -> tuple[int, int, float]:
+    """Entries of coverage, pairs of topics, and the largest ``|phi|^2``."""
     entries, pairs, longest = 0, 0, 0.0
-    for i in range(n_items):
+    for i in range(len(rows)):
         item = rows[i]
         begin, end = items.start[item], items.start[item + 1]
         entries += end - begin
@@ -44,53 +70,57 @@ def vectors_of(items: Items, rows: Any) -> ItemVectors:
         square = 0.0
         for p in range(begin, end):
             square += items.weight[p] * items.weight[p]
-        for q in range(m):
+        for q in range(items.dense.shape[1]):
             square += items.dense[item, q] * items.dense[item, q]
         longest = max(longest, square)
-    sparse = pairs <= PAIRS_AT_MOST * entries
-    first_dense = d if sparse else 0
-    diminishes = items.relevance_diminishes or (items.coverage_diminishes and not sparse)
-    dense = np.zeros((d + m - first_dense, n_items))
-    for i in range(n_items):
-        for q in range(m):
-            dense[d - first_dense + q, i] = items.dense[rows[i], q]
-    first = np.zeros(d + 1, dtype=np.int64)
-    pair_first = np.zeros(d * d + 1, dtype=np.int64)
-    if not sparse:
-        entries = pairs = 0
-        for i in range(n_items):
-            for p in range(items.start[rows[i]], items.start[rows[i] + 1]):
-                dense[items.topic[p], i] = items.weight[p]
-    row, weight, copied = np.empty(entries, dtype=np.int64), np.empty(entries), np.empty((m, entries))
-    pair_row, pair_weight = np.empty(pairs, dtype=np.int64), np.empty(pairs)
-    if sparse:
-        for i in range(n_items):
-            for p in range(items.start[rows[i]], items.start[rows[i] + 1]):
-                first[items.topic[p] + 1] += 1
-                for o in range(items.start[rows[i]], p):
-                    pair_first[items.topic[p] * d + items.topic[o] + 1] += 1
-        for j in range(d):
-            first[j + 1] += first[j]
-        for j in range(d * d):
-            pair_first[j + 1] += pair_first[j]
-        at, pair_at = first.copy(), pair_first.copy()
-        for i in range(n_items):
-            item = rows[i]
+    return entries, pairs, longest
+
+
+@entry
+def _lay_out_dense(items: Items, vectors: ItemVectors) -> None:
+    """Fill the dense columns: relevance, and coverage if it is dense too."""
+    before = items.topics - vectors.first_dense
+    for i in range(len(vectors.rows)):
+        item = vectors.rows[i]
+        for j in range(before):
+            vectors.dense[j, i] = 0.0
+        if before > 0:
             for p in range(items.start[item], items.start[item + 1]):
-                j = items.topic[p]
-                e = at[j]
-                at[j] += 1
-                row[e] = i
-                weight[e] = items.weight[p]
-                for q in range(m):
-                    copied[q, e] = items.dense[item, q]
-                for o in range(items.start[item], p):
-                    pair = j * d + items.topic[o]
-                    e = pair_at[pair]
-                    pair_at[pair] += 1
-                    pair_row[e] = i
-                    pair_weight[e] = items.weight[p] * items.weight[o]
-    return ItemVectors(
-        rows, dense, first_dense, diminishes, first, row, weight, copied, pair_first, pair_row, pair_weight,
-        np.sqrt(longest),
-    )  # fmt: skip
+                vectors.dense[items.topic[p], i] = items.weight[p]
+        for q in range(items.dense.shape[1]):
+            vectors.dense[before + q, i] = items.dense[item, q]
+
+
+@entry
+def _lay_out_entries(items: Items, vectors: ItemVectors, at: Any, pair_at: Any) -> None:
+    """Fill what is kept by topic and by pair of topics; ``at`` and ``pair_at`` are work space."""
+    d, first, pair_first = items.topics, vectors.first, vectors.pair_first
+    for i in range(len(vectors.rows)):
+        item = vectors.rows[i]
+        for p in range(items.start[item], items.start[item + 1]):
+            first[items.topic[p] + 1] += 1
+            for o in range(items.start[item], p):
+                pair_first[items.topic[p] * d + items.topic[o] + 1] += 1
+    at[0] = pair_at[0] = 0
+    for j in range(d):
+        first[j + 1] += first[j]
+        at[j + 1] = first[j + 1]
+    for j in range(d * d):
+        pair_first[j + 1] += pair_first[j]
+        pair_at[j + 1] = pair_first[j + 1]
+    for i in range(len(vectors.rows)):
+        item = vectors.rows[i]
+        for p in range(items.start[item], items.start[item + 1]):
+            j = items.topic[p]
+            e = at[j]
+            at[j] += 1
+            vectors.row[e] = i
+            vectors.weight[e] = items.weight[p]
+            for q in range(items.dense.shape[1]):
+                vectors.copied[q, e] = items.dense[item, q]
+            for o in range(items.start[item], p):
+                pair = j * d + items.topic[o]
+                e = pair_at[pair]
+                pair_at[pair] += 1
+                vectors.pair_row[e] = i
+                vectors.pair_weight[e] = items.weight[p] * items.weight[o]

@@ -1,39 +1,62 @@
 """How kernels are compiled, in one place.
 
-All of them are compiled on first call and kept on disk, run without the interpreter's lock, and divide as NumPy does.
-None but the bounding ones may reorder sums, so that equal inputs give equal bits wherever a kernel is called from.
+All of them are compiled on first call and kept on disk (:mod:`rankfall.kernels.kept_code`), run without the
+interpreter's lock, and divide as NumPy does. None but the bounding ones may reorder sums, so that equal inputs give
+equal bits wherever a kernel is called from.
+
+Compiling takes seconds, so each kernel is compiled in as few forms as possible. Only those that Python calls get an
+entry from Python, which unpacks every array of every tuple; and a constant argument makes no form of its own.
 """
 
 import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from numba import njit
+from numba import njit, types
 from numba.core import event
+
+from rankfall.kernels.kept_code import KeptCode, written_to
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Announcer(event.Listener):
-    """Says that kernels are being compiled, the first time it happens."""
+    """Says that kernels are being compiled, the first time it happens, and counts them."""
 
-    said = False
+    count = 0
 
     def on_start(self, event: Any) -> None:
         ours = str(getattr(event.data["dispatcher"], "__module__", "")).startswith("rankfall.")
-        if ours and not self.said:
-            self.said = True
-            logging.getLogger("rankfall").warning("compiling kernels; this happens once and takes about a minute")
+        self.count += ours
+        if ours and self.count == 1:
+            kept = "they cannot be kept" if written_to() is None else f"kept in {written_to()}"
+            logging.getLogger("rankfall").warning("compiling kernels that were not used here before; %s", kept)
 
     def on_end(self, event: Any) -> None:
         pass
 
 
-event.register("numba:compile", _Announcer())  # type: ignore[no-untyped-call]
+_announcer = _Announcer()
+event.register("numba:compile", _announcer)  # type: ignore[no-untyped-call]
+
+
+def count_compiled() -> int:
+    """How many forms of kernels this process has compiled, not counting those it found on disk."""
+    return _announcer.count
 
 
 def _compile(function: F, **options: Any) -> F:
-    result: F = njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+    options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+    kernel: Any = njit(**options)(function)
+    kernel._cache = KeptCode(function)
+    of_types = kernel.get_call_template
+
+    def of_any_value(args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
+        unliteral: Any = types.unliteral
+        return of_types(tuple(map(unliteral, args)), {name: unliteral(kind) for name, kind in kws.items()})
+
+    kernel.get_call_template = of_any_value
+    result: F = kernel
     return result
 
 
@@ -42,21 +65,26 @@ def compiled(function: F) -> F:
     return _compile(function, _nrt=True)
 
 
-def inner(function: F) -> F:
-    """A kernel that allocates nothing, and so needs no reference counts: they would cost more than its loops."""
+def entry(function: F) -> F:
+    """A kernel that Python calls and that allocates nothing, and so needs no reference counts: they would cost more."""
     return _compile(function, _nrt=False)
+
+
+def inner(function: F) -> F:
+    """A kernel that only kernels call, and that allocates nothing. Python can call its ``py_func``."""
+    return _compile(function, _nrt=False, no_cpython_wrapper=True)
 
 
 def leaf(function: F) -> F:
     """An inner kernel called many times a step: always inlined, as handing over its arrays would cost too much."""
-    return _compile(function, _nrt=False, forceinline=True)
+    return _compile(function, _nrt=False, no_cpython_wrapper=True, forceinline=True)
 
 
 def bounding(function: F) -> F:
     """An inner kernel for bounds, whose last bits do not matter: sums may be reordered to run on vectors."""
-    return _compile(function, _nrt=False, fastmath=True)
+    return _compile(function, _nrt=False, no_cpython_wrapper=True, fastmath=True)
 
 
 def bounding_leaf(function: F) -> F:
     """A bounding kernel that is always inlined."""
-    return _compile(function, _nrt=False, fastmath=True, forceinline=True)
+    return _compile(function, _nrt=False, no_cpython_wrapper=True, fastmath=True, forceinline=True)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rankfall.kernels.item_bounds import insert
-from rankfall.kernels.jit import compiled, inner
+from rankfall.kernels.jit import compiled, entry, inner
 
 Array = np.ndarray[Any, Any]
 
@@ -29,7 +29,7 @@ def log_sum(a: float, b: float) -> float:
     return high + math.log1p(math.exp(low - high))
 
 
-@inner
+@entry
 def logistic(x: float) -> float:
     """``1 / (1 + exp(-x))``, of any x."""
     if x >= 0.0:
@@ -38,7 +38,7 @@ def logistic(x: float) -> float:
     return y / (1.0 + y)
 
 
-@inner
+@entry
 def draw(rows: Array, scores: Array, noise: Array, items: Array, shown: Array) -> float:
     """Fill ``items`` with the rows of highest score plus noise, best first, and ``shown`` with their scores.
 
@@ -85,7 +85,7 @@ def log_probability(scores: Array, rest: float) -> float:
     return total
 
 
-@inner
+@entry
 def log_ratio(scores: Array, left: Array, i: int, j: int) -> float:
     """``log P(R*) - log P(R)``, where R* exchanges positions i < j."""
     total = 0.0

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankfall.kernels.jit import compiled, inner, leaf
+from rankfall.kernels.jit import compiled, entry, inner, leaf
 
 REFRESH_EVERY = 10_000
 """Observations after which the covariance is computed afresh from the gram matrix."""
@@ -123,7 +123,7 @@ def solve(state: State) -> None:
             weights[j] += value * row[j]
 
 
-@inner
+@entry
 def learn(state: State, features: Any, rewards: Any, seen: int, gain: Any) -> None:
     """Learn from one list: its first ``seen`` rows of features were looked at, and earned ``rewards``.
 

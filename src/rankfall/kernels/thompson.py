@@ -13,7 +13,7 @@ from rankfall.kernels.cascade import UserArrays
 from rankfall.kernels.episode import click_and_learn, largest_shown, scene
 from rankfall.kernels.item_scores import Items, mean_of, place
 from rankfall.kernels.item_vectors import ItemVectors
-from rankfall.kernels.jit import compiled, inner, leaf
+from rankfall.kernels.jit import compiled, entry, inner, leaf
 from rankfall.kernels.linear_bounds import Bounds
 from rankfall.kernels.ridge import State
 
@@ -21,7 +21,7 @@ _BLOCK = 32
 _ROUNDING = 1e-12  # far above what sums over columns may lose, relative to the largest of them
 
 
-@inner
+@entry
 def draw(state: State, gamma: float, normals: Any, upper: Any, out: Any) -> None:
     """Write ``w + gamma R^-1 normals`` with ``O = R' R`` (Cholesky): a draw from N(w, gamma^2 O^-1).
 

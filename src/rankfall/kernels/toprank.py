@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from rankfall.kernels.jit import compiled, inner
+from rankfall.kernels.jit import compiled, entry
 
 
-@inner
+@entry
 def compare(level: Any, clicked: Any, wins: Any, floor: float, above: Any, won: Any) -> int:
     """Count every clicked item as better than the others of its block, and say which pairs are decided by that.
 

@@ -10,17 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from rankfall.service.owners import StateCopy, in_slices
-from rankfall.service.state import ServerState
+from rankfall.service.state import KnowledgeCopy, ServerState
 from rankfall.stores import Checkpoint, Mark, Store
+
+Copy: TypeAlias = StateCopy | KnowledgeCopy
 
 
 @dataclass(frozen=True)
 class _Slice:
     """Copies of some states, how far the journal was folded when they were made, and what becomes of them."""
 
-    copies: Sequence[StateCopy]
+    copies: Sequence[Copy]
     mark: Mark
     packed: Future[list[Checkpoint]]
 
@@ -31,7 +34,7 @@ class Saver:
     def __init__(self, store: Store, state: ServerState) -> None:
         self._store, self._state = store, state
         self._packer = ThreadPoolExecutor(1, "pack")
-        self._rest: Iterator[list[StateCopy]] | None = None
+        self._rest: Iterator[Sequence[Copy]] | None = None
         self._slice: _Slice | None = None
         self._rebuilds = state.rebuilds
 
@@ -41,14 +44,20 @@ class Saver:
         return self._rest is not None
 
     def begin(self) -> None:
-        """Begin to save what was learned since it was last saved: of each model, the states used last come first."""
-        models = list(self._state.models.values())
-        copies = (copy for model in models for owner in model.unsaved() if (copy := model.copy_of(owner)) is not None)
-        self._rest, self._slice, self._rebuilds = in_slices(copies), None, self._state.rebuilds
+        """Begin to save what was learned since it was last saved."""
+        self._rest, self._slice, self._rebuilds = self._slices(), None, self._state.rebuilds
         self._state.unsaved = 0
 
+    def _slices(self) -> Iterator[Sequence[Copy]]:
+        """Of each model the states used last come first; in the end what is not the state of an owner."""
+        models = list(self._state.models.values())
+        yield from in_slices(
+            copy for model in models for owner in model.unsaved() if (copy := model.copy_of(owner)) is not None
+        )
+        yield [self._state.copy_of_knowledge()]
+
     def step(self, *, wait: bool = False) -> None:
-        """Store a slice if it is packed, and copy the next one; in the end store what is not the state of an owner.
+        """Store a slice if it is packed, and copy the next one.
 
         If the store fails, or has gone back in time, it is not saving any more.
         """
@@ -60,9 +69,9 @@ class Saver:
             if self._slice is not None:
                 self._store_slice(self._slice)
             copies = next(self._rest, None)
-            if copies is None:
-                self._store_knowledge()
             self._slice = None if copies is None else self._pack(copies)
+            if copies is None:
+                self._rest = None
         except BaseException:
             self._rest = self._slice = None
             raise
@@ -79,7 +88,7 @@ class Saver:
         """Take no more."""
         self._packer.shutdown(wait=False)
 
-    def _pack(self, copies: Sequence[StateCopy]) -> _Slice:
+    def _pack(self, copies: Sequence[Copy]) -> _Slice:
         return _Slice(copies, self._state.mark, self._packer.submit(lambda: [copy.checkpoint() for copy in copies]))
 
     def _store_slice(self, done: _Slice) -> None:
@@ -89,8 +98,3 @@ class Saver:
         if kept:
             for copy in done.copies:
                 copy.was_saved()
-
-    def _store_knowledge(self) -> None:
-        checkpoint, self._rest = self._state.knowledge_checkpoint(), None
-        with self._store.transaction() as tx:
-            tx.save([checkpoint], self._state.mark)

@@ -13,8 +13,9 @@ from rankfall.journal.catalogs import CatalogState
 from rankfall.journal.entries import FeedbackExpired, FeedbackGiven
 from rankfall.journal.fold import ModelHistory, clicks_of
 from rankfall.policies import Policy
+from rankfall.policies.trial_use import a_few_items, try_out
 from rankfall.service.owners import OwnerState, OwnerView, StateCopy, read_owners
-from rankfall.service.template import Template, make_template
+from rankfall.service.template import Template, make_template, policy_of
 from rankfall.stores import Entry, Position, Store
 from rankfall.wire import ModelSettings
 
@@ -102,13 +103,17 @@ class Model:
         return None if state is None else state.position
 
     def warm_up(self) -> None:
-        """Rank and learn once, on a copy that nobody sees: the first time takes a second, or compiles for a minute."""
+        """Rank and learn once, on a copy that nobody sees: the first time takes a second, or compiles."""
         if len(self.catalog):
             policy = self.template.policy.fresh()
             k = min(self.settings.k, len(self.catalog))
             policy.rank(k, exclude=[])
             policy.rank(k, fixed={0: 0})
             policy.update(policy.rank(k), 0)
+
+    def warm_up_later(self) -> None:
+        """Use what lists can be made without at first, and what requests seldom ask for, on a few items."""
+        try_out(policy_of(self.settings, a_few_items()))
 
     # What the fold changes
 

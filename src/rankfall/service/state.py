@@ -40,6 +40,21 @@ class Stopped:
     reason: str
 
 
+@dataclass(frozen=True)
+class KnowledgeCopy:
+    """Everything but the states of owners as it was at a position, to be saved."""
+
+    position: Position
+    pack: Callable[[], bytes]
+
+    def checkpoint(self) -> Checkpoint:
+        """It as a checkpoint; for any thread."""
+        return Checkpoint("", _OWNER, self.position, self.pack())
+
+    def was_saved(self) -> None:
+        """It is in the store now."""
+
+
 class ServerState:
     """All the models of a store, in memory.
 
@@ -173,9 +188,9 @@ class ServerState:
                 tx.save(checkpoints, self.mark)
         return views
 
-    def knowledge_checkpoint(self) -> Checkpoint:
-        """Everything but the states of owners as it is at this position, to be saved."""
-        return Checkpoint("", _OWNER, self.position, self._knowledge.pack())
+    def copy_of_knowledge(self) -> KnowledgeCopy:
+        """Everything but the states of owners as it is at this position, to be saved; for the thread that folds."""
+        return KnowledgeCopy(self.position, self._knowledge.packing())
 
 
 def fingerprint(user: str, salt: str) -> str:

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from rankfall.arrays import FloatArray, IntArray, finite
 from rankfall.catalog import Catalog
 from rankfall.errors import CatalogError, FeedbackError, ProblemError, RankError
-from rankfall.kernels import greedy, shortlists, thompson
+from rankfall.kernels import greedy, in_background, shortlists, thompson
 from rankfall.kernels.item_scores import Items
 from rankfall.kernels.item_vectors import ItemVectors, vectors_of
 from rankfall.kernels.linear_bounds import Bounds, new_bounds
 from rankfall.kernels.ridge import State
-from rankfall.kernels.shortlists import SCORED, Shortlists, new_shortlists
+from rankfall.kernels.shortlists import SCORED, SHORT, Shortlists, new_shortlists
 from rankfall.policies.clicks import Click, all_clicks
 from rankfall.policies.explanation import Explanation, Weight
 from rankfall.policies.forgetting import Forgetting
@@ -104,6 +104,7 @@ class LinearPolicy(Policy):
         self._model = model
         self._shortlists: Shortlists | None = None
         self._scored = 0
+        self._lists = 0  # made in a way that may use shortlists
 
     def __repr__(self) -> str:
         forgetting = "" if self.forgetting is None else f"{self.forgetting!r}, "
@@ -184,9 +185,11 @@ class LinearPolicy(Policy):
             if own is not None and self.exploration == "thompson":
                 self._choose_by_draw(own, allowed, every, items, features, means, widths, scores)
             else:
-                # Shortlists rely on widths that only shrink; forgetting widens them.
+                # Shortlists rely on widths that only shrink; forgetting widens them. They are much to compile, and a
+                # model ranks plainly at first anyway.
                 done = False
-                if every and self.forgetting is None:
+                self._lists += every
+                if every and self.forgetting is None and self._lists > SHORT and not in_background.working():
                     done = shortlists.rank(*self.compiled(k), items, features, means, widths)
                     if not done:
                         items[:] = -1
@@ -261,7 +264,8 @@ class LinearPolicy(Policy):
                 blocked = np.setdiff1d(vectors.rows, allowed, assume_unique=True)
         kept = self._shortlists if vectors is self._vectors else None
         bounds = new_bounds(vectors) if kept is None else kept.bounds
-        return greedy.rank(self._items, vectors, blocked, state, bonus, bounds, items, features, means, widths)
+        room = greedy.new_room(self._items, vectors, self._n_columns, len(items))
+        return greedy.rank_in(room, self._items, vectors, blocked, state, bonus, bounds, items, features, means, widths)
 
     def _all_vectors(self) -> ItemVectors:
         if self._vectors is None:
@@ -406,7 +410,7 @@ class LinearPolicy(Policy):
 
     def learn_record(self, record: bytes, click: Click) -> None:
         """Learn from the clicks on a list of which these features were kept."""
-        features = np.frombuffer(record).reshape(-1, self._n_columns)
+        features = np.array(np.frombuffer(record).reshape(-1, self._n_columns))  # kernels take what can be written to
         self._learn(features, all_clicks(click, len(features)))
 
     def features_of(self, lists: IntArray) -> FloatArray:

@@ -19,6 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from rankfall.errors import StoreError
+from rankfall.kernels import in_background
 from rankfall.service.engine import RANK_PATIENCE, Engine
 from rankfall.service.health import MOST_LAG
 from rankfall.service.http.api_keys import Keys
@@ -125,8 +126,10 @@ def _start(config: Config, metrics: Metrics) -> Engine:
         on_store_error=metrics.count_store_error,
         on_rebuild=metrics.count_rebuild,
     )
-    for model in engine.state.models.values():
+    models = list(engine.state.models.values())
+    for model in models:
         model.warm_up()
+    in_background.start([model.warm_up_later for model in models])
     engine.serve()
     gc.collect()
     gc.freeze()  # what was loaded to start stays: looking through it again and again would stop everything for 0.1 s

@@ -1,0 +1,86 @@
+"""Kernels are compiled in as few forms as possible, and it is said when that happens."""
+
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba import typeof
+
+from rankfall import POLICIES, CascadeHybrid, Catalog, LinearPolicy
+from rankfall.kernels.jit import count_compiled, entry, inner
+from rankfall.policies.trial_use import a_few_items
+
+
+@inner
+def _scaled(values: np.ndarray, by: int, twice: bool) -> float:
+    total = 0.0
+    for value in values:
+        total += value * by
+    return 2.0 * total if twice else total
+
+
+@entry
+def _with_constants(values: np.ndarray, by: int) -> float:
+    return _scaled(values, 2, True) + _scaled(values, 3, False) + _scaled(values, by, by > 0)
+
+
+def test_constants_make_no_form_of_their_own() -> None:
+    before = count_compiled()
+    assert _with_constants(np.array([1.0, 2.0]), 5) == 2 * 3 * 2 + 3 * 3 + 2 * 5 * 3
+    assert len(_scaled.overloads) == 1  # type: ignore[attr-defined]
+    assert count_compiled() == before  # only those of the package are counted
+
+
+def test_compiling_is_announced_once_and_only_then(tmp_path: Path) -> None:
+    script = (
+        "import numpy as np\n"
+        "from rankfall.kernels import ridge\n"  # a small one, which is soon compiled
+        "ridge.invert(np.eye(2), np.empty((2, 2)))\n"
+        "ridge.invert(np.eye(2)[::-1], np.empty((2, 2)))\n"  # another form
+    )
+    environment = {"NUMBA_CACHE_DIR": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+        ).stderr
+        for _ in range(2)
+    ]
+    assert said[0].startswith(f"compiling kernels that were not used here before; kept in {tmp_path}")
+    assert (said[0].count("\n"), said[1]) == (1, "")
+    assert logging.getLogger("rankfall").level == logging.NOTSET
+
+
+@pytest.mark.parametrize(("lists", "forms"), [(1, 0), (5, 1)])
+def test_the_first_lists_of_a_model_need_no_shortlists(lists: int, forms: int) -> None:
+    script = (
+        "from rankfall import CascadeHybrid\n"
+        "from rankfall.kernels import shortlists\n"
+        "from rankfall.policies.trial_use import a_few_items\n"
+        "policy = CascadeHybrid(a_few_items())\n"
+        f"for _ in range({lists}): policy.rank(2)\n"
+        "print(len(shortlists.rank.overloads))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{forms}\n"
+
+
+COVERAGES = ([[0.5, 0.0], [0.2, 0.1], [0.0, 0.0]], [[0.0], [0.0], [0.0]], [[0.5], [0.0], [0.0]], [[1.0], [1.0], [1.0]])
+LINEAR = [name for name, policy in POLICIES.items() if issubclass(policy, LinearPolicy)]
+
+
+@pytest.mark.parametrize("coverage", COVERAGES)
+@pytest.mark.parametrize("name", LINEAR)
+def test_kernels_see_the_same_types_whatever_the_items(name: str, coverage: list[list[float]]) -> None:
+    """Any other type would have them compiled once more, in the middle of something else."""
+    usual = CascadeHybrid(a_few_items()).compiled(2)
+    relevance = np.asfortranarray([[1.0, 0.0], [0.5, 0.2], [0.1, 0.3]])
+    relevance.flags.writeable = False
+    policy = POLICIES[name](Catalog(coverage=coverage, relevance=relevance), gamma=1)
+    assert isinstance(policy, LinearPolicy)
+    assert typeof(policy.compiled(1)) == typeof(usual)
+    again = policy.with_state(policy.state())
+    assert isinstance(again, LinearPolicy)
+    assert typeof(again.compiled(1)) == typeof(usual)
