@@ -243,7 +243,8 @@ class CatalogState:
 
     def _put_all(self, items: Catalog) -> list[Id]:
         topics = self.shape.topics
-        if items.topics == topics[: items.n_topics]:  # those missing came after the items were written
+        before = {count for _, count in self.growth}
+        if items.n_topics in before and items.topics == topics[: items.n_topics]:  # written before others came
             items = items.with_topics(topics[items.n_topics :])
         check_fits(items, topics, self.shape.features)
         if items.recipe is not None and items.recipe != self.shape.recipe:
