@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
 
-from rankfall.arrays import FloatArray, IntArray, finite, whole
+from rankfall.arrays import FloatArray, IntArray, whole
 from rankfall.catalog import Catalog
 from rankfall.click_logs import ClickLog
 from rankfall.errors import FileError, ProblemError, RankfallError
@@ -19,34 +19,11 @@ from rankfall.kernels import hybrid_fit
 from rankfall.users import Attraction, Hybrid, PerItem, Reward, User
 from rankfall.users.fitting.click_logs import Clicks, read_log
 from rankfall.users.fitting.fitted import click_model
-from rankfall.users.fitting.hybrid_columns import AttractionKind, Columns
+from rankfall.users.fitting.hybrid_columns import WHOLE, AttractionKind, Columns, HybridModel
+from rankfall.users.fitting.hybrid_table import FORMAT, HYBRID_KEY, SAID, hybrid_table, restored
 from rankfall.users.fitting.prediction import Perplexity, check_positions, first_clicks, perplexity
 
-HybridModel: TypeAlias = Literal["cascade", "examined_cascade", "position_based"]
 GroupBy: TypeAlias = Literal["user", "segment"]
-
-HYBRID_KEY = "rankfall.fitted_hybrid"
-"""Metadata by which a file says what it holds."""
-
-_FORMAT = 1
-_COVERAGE, _RELEVANCE = "coverage:", "relevance:"
-_SAID = (
-    "model",
-    "attraction",
-    "by",
-    "ridge",
-    "shrinkage",
-    "log_likelihood",
-    "lists",
-    "left_out",
-    "iterations",
-    "converged",
-    "ignored",
-)
-"""Fields that stand in the metadata as they are."""
-
-WHOLE = ""
-"""The name of the group that everybody is in."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,8 +151,8 @@ class FittedHybrid:
 
     def write_parquet(self, path: str | Path) -> None:
         """Write the model to a file, which appears whole or not at all: :meth:`frame`, and the rest as metadata."""
-        said: dict[str, Any] = {"format": _FORMAT, "examination": self.examination.tolist()}
-        said |= {name: getattr(self, name) for name in _SAID}
+        said: dict[str, Any] = {"format": FORMAT, "examination": self.examination.tolist()}
+        said |= {name: getattr(self, name) for name in SAID}
         with replacing(path) as temporary:
             self.frame().write_parquet(temporary, metadata={HYBRID_KEY: json.dumps(said)})
 
@@ -188,7 +165,7 @@ class FittedHybrid:
         if HYBRID_KEY not in said:
             raise FileError(f"{path} holds no fitted user with features; make one with: rankfall fit CLICKS --catalog")
         try:
-            return cls(**_restored(json.loads(said[HYBRID_KEY]), table))
+            return cls(**restored(json.loads(said[HYBRID_KEY]), table))
         except (pl.exceptions.PolarsError, KeyError, TypeError, ValueError, RankfallError) as problem:
             raise FileError(
                 f"{path} is a damaged click model, or of another version: {problem}; fit it again"
@@ -226,82 +203,3 @@ def rows_in(log: ClickLog, catalog: Catalog) -> IntArray:
         raise ProblemError(f"items of the log are {have}, ids of the catalog {expected}; expected the same")
     row_of = catalog.row_of
     return np.array([row_of.get(item, -1) for item in log.items.to_list()], dtype=np.int64)
-
-
-def hybrid_table(fitted: FittedHybrid) -> pl.DataFrame:
-    """Items with their features, then groups with the weights of the same columns."""
-    catalog, items = fitted.catalog, len(fitted.catalog)
-    text = bool(catalog.ids) and isinstance(catalog.ids[0], str)
-    ids = pl.Series("item", list(catalog.ids), dtype=pl.String if text else pl.Int64)
-    features = {f"{_COVERAGE}{name}": j for j, name in enumerate(catalog.topics)}
-    plain = {f"{_RELEVANCE}{j}": j for j in range(catalog.n_features)}
-    shown = pl.DataFrame(
-        {
-            "row": ["item"] * items,
-            "item": ids,
-            "title": pl.Series(catalog.titles or [None] * items, dtype=pl.String),
-            "group": pl.Series([None] * items, dtype=pl.String),
-            "views": fitted.views,
-            "lists": pl.Series([None] * items, dtype=pl.Int64),
-            "constant": pl.Series([None] * items, dtype=pl.Float64),
-            **{name: catalog.coverage[:, j] for name, j in features.items()},
-            **{name: catalog.relevance[:, j] for name, j in plain.items()},
-        }
-    )
-    groups = len(fitted.groups)
-    weights = pl.DataFrame(
-        {
-            "row": ["weights"] * groups,
-            "item": pl.Series([None] * groups, dtype=ids.dtype),
-            "title": pl.Series([None] * groups, dtype=pl.String),
-            "group": fitted.groups,
-            "views": pl.Series([None] * groups, dtype=pl.Float64),
-            "lists": fitted.group_lists,
-            "constant": fitted.constant,
-            **{name: fitted.theta[:, j] for name, j in features.items()},
-            **{name: fitted.beta[:, j] for name, j in plain.items()},
-        }
-    )
-    return pl.concat([shown, weights])
-
-
-def _restored(said: dict[str, Any], table: pl.DataFrame) -> dict[str, Any]:
-    """The fields of a :class:`FittedHybrid`, checked."""
-    if said["format"] != _FORMAT:
-        raise ValueError(f"its format is {said['format']!r}, expected {_FORMAT}")
-    for name, allowed in (("model", get_args(HybridModel)), ("attraction", get_args(AttractionKind))):
-        if said[name] not in allowed:
-            raise ValueError(f"its {name} is {said[name]!r}, expected one of {', '.join(allowed)}")
-    coverage = [name for name in table.columns if name.startswith(_COVERAGE)]
-    relevance = [name for name in table.columns if name.startswith(_RELEVANCE)]
-    items, weights = (table.filter(pl.col("row") == kind) for kind in ("item", "weights"))
-    catalog = Catalog(
-        _block(items, coverage),
-        _block(items, relevance),
-        ids=items["item"].to_list(),
-        titles=None if items["title"].null_count() else items["title"].to_list(),
-        topics=[name.removeprefix(_COVERAGE) for name in coverage],
-    )
-    examination = finite("examination", said["examination"], 1, ProblemError)
-    if not len(examination) or ((examination < 0) | (examination > 1)).any():
-        raise ValueError("examination is not a probability for each position")
-    groups = tuple(weights["group"].to_list())
-    if not groups or groups[0] != WHOLE or len(set(groups)) < len(groups):
-        raise ValueError("it does not have weights of the whole first, and of each group once")
-    return {
-        **{name: said[name] for name in _SAID},
-        "catalog": catalog,
-        "groups": groups,
-        "theta": finite("theta", _block(weights, coverage), 2, ProblemError),
-        "beta": finite("beta", _block(weights, relevance), 2, ProblemError),
-        "constant": finite("constant", weights["constant"], 1, ProblemError),
-        "examination": examination,
-        "views": finite("views", items["views"], 1, ProblemError),
-        "group_lists": weights["lists"].to_numpy(),
-    }
-
-
-def _block(table: pl.DataFrame, columns: list[str]) -> FloatArray:
-    if not columns:
-        return np.empty((table.height, 0))
-    return table.select(columns).to_numpy().astype(np.float64)

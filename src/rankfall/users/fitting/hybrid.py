@@ -12,8 +12,8 @@ from rankfall.catalog import Catalog
 from rankfall.click_logs import ClickLog
 from rankfall.errors import ProblemError
 from rankfall.users.fitting.click_logs import Clicks, read_log
-from rankfall.users.fitting.fitted_hybrid import WHOLE, FittedHybrid, GroupBy, HybridModel, rows_in
-from rankfall.users.fitting.hybrid_columns import AttractionKind, Columns
+from rankfall.users.fitting.fitted_hybrid import FittedHybrid, GroupBy, rows_in
+from rankfall.users.fitting.hybrid_columns import WHOLE, AttractionKind, Columns, HybridModel
 from rankfall.users.fitting.hybrid_likelihood import Problem, Weights
 
 STRENGTHS = (100_000.0, 10_000.0, 1_000.0, 100.0, 10.0, 1.0)

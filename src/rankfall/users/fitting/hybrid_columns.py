@@ -13,6 +13,12 @@ from rankfall.kernels.cascade import UserArrays, user_arrays
 AttractionKind: TypeAlias = Literal["hybrid", "topics", "features", "constant"]
 """Coverage gains and features; coverage and features, whatever is above; features alone; the same for every item."""
 
+HybridModel: TypeAlias = Literal["cascade", "examined_cascade", "position_based"]
+"""How people go through a list."""
+
+WHOLE = ""
+"""The name of the group that everybody is in."""
+
 
 @dataclass(frozen=True, eq=False)
 class Columns:

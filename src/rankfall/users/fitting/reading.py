@@ -9,7 +9,8 @@ import polars as pl
 
 from rankfall.files import reading_parquet
 from rankfall.users.fitting.fitted import Fitted
-from rankfall.users.fitting.fitted_hybrid import HYBRID_KEY, FittedHybrid
+from rankfall.users.fitting.fitted_hybrid import FittedHybrid
+from rankfall.users.fitting.hybrid_table import HYBRID_KEY
 
 FittedUser: TypeAlias = Fitted | FittedHybrid
 
