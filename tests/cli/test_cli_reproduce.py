@@ -214,7 +214,7 @@ def test_killed_again_and_again_it_ends_with_the_same_bytes(uninterrupted: Path)
         assert chunks(out) == done
     last = call(*command)
     assert last.exit_code == 0, last.output
-    assert "runs.parquet" in last.output
+    assert "report.html" in last.output
     for name in ("runs.parquet", "study.toml", "provenance.json"):
         assert (out / name).read_bytes() == (uninterrupted / "whole" / name).read_bytes()
     for chunk in (uninterrupted / "whole" / "chunks").iterdir():

@@ -247,7 +247,8 @@ def test_movielens_small_is_fetched_where_it_did_not_come_along(
     publisher: Publisher, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rankfall.data.datasets.EMBEDDED", folder / "none")
-    monkeypatch.setattr("rankfall.data.download.PUBLISHER", publisher.address)
+    assert download.__kwdefaults__ is not None
+    monkeypatch.setitem(download.__kwdefaults__, "publisher", publisher.address)
     with pytest.raises(FileError, match="get it with: rankfall data get movielens-small"):
         find("movielens-small")
     made = io.BytesIO()

@@ -65,6 +65,7 @@ EVERYTHING = [
     ("POST", "/v1/events/x/activate", {}),
     ("GET", "/v1/events/x", {}),
     ("GET", "/v1/catalog", {}),
+    ("POST", "/v1/catalog/topics", {"json": {"topics": ["new"]}}),
     ("GET", "/v1/catalog/items", {}),
     ("GET", "/v1/catalog/items/item-1", {}),
     ("GET", "/v1/catalog/items/none", {}),

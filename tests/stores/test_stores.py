@@ -116,7 +116,9 @@ def test_an_event_is_answered_once(store: Store) -> None:
     (entry,) = store.tail(BEGINNING, 10)
     assert (entry.kind, entry.owner, entry.event_id, entry.at) == ("feedback", "k", "e1", 1.5)
     assert (entry.arm, entry.learn, entry.covered, entry.features) == ("policy", True, 3, EVENT.features)
-    assert store.events_with_feedback()[0][1] == replace(entry, arm=None, learn=False, covered=0, features=None)
+    assert store.events_with_feedback()[0][1] == replace(
+        entry, arm=None, learn=False, covered=0, features=None, catalog=0
+    )
     assert store.tail(entry.mark, 10) == []
 
 

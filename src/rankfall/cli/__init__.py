@@ -15,7 +15,7 @@ COMMANDS = {
     "demo": "Show what is learned from clicks, and what it is worth.",
     "simulate": "Compare policies on a generated catalog.",
     "bench": "Measure how fast policies are, compared with plain NumPy.",
-    "catalog": "Build a catalog from your own items and clicks; bring a service to it.",
+    "catalog": "Build a catalog from your own items and clicks.",
     "data": "List, download and prepare data sets.",
     "reproduce": "Run the paper's experiments on a data set.",
     "run": "Run the studies in TOML files.",

@@ -34,7 +34,7 @@ class ColumnKind(click.ParamType[tuple[str, str]]):
 
 @click.group(name="catalog")
 def command() -> None:
-    """Build a catalog from your own items and clicks; bring a service to it."""
+    """Build a catalog from your own items and clicks."""
 
 
 @command.command("build")

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from numba import njit, types
 from numba.core import event
+from numba.core.registry import CPUDispatcher
 
 from rankfall.kernels.kept_code import KeptCode, written_to
 
@@ -45,9 +46,18 @@ def count_compiled() -> int:
     return _announcer.count
 
 
+class _ForKernels(CPUDispatcher):
+    """A kernel without an entry from Python, where a call would end the process."""
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        raise TypeError(f"only kernels call {self.py_func.__name__}; mark it with @entry, or call its py_func")
+
+
 def _compile(function: F, **options: Any) -> F:
     options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     kernel: Any = njit(**options)(function)
+    if "no_cpython_wrapper" in options:
+        kernel.__class__ = _ForKernels
     kernel._cache = KeptCode(function)
     of_types = kernel.get_call_template
 

@@ -215,7 +215,10 @@ class Policy(ABC):
             return named
         listed: Any = named if isinstance(named, list | tuple) else list(named)
         if listed and isinstance(listed[0], str):
-            return self.catalog.rows(listed)
+            try:
+                return self.catalog.rows(listed)
+            except CatalogError as problem:
+                raise RankError(str(problem)) from None
         return listed  # type: ignore[no-any-return]
 
     def _generator(self, rng: np.random.Generator | None) -> np.random.Generator:

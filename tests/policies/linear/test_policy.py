@@ -214,7 +214,7 @@ def test_a_given_list_is_scored_without_a_look_at_the_catalog() -> None:
         ({"k": 2, "candidates": [-1, 3]}, "candidates holds row -1"),
         ({"k": 2, "candidates": [0.5, 1.5]}, "flat sequence of row numbers"),
         ({"k": 2, "candidates": [[1, 2]]}, "flat sequence of row numbers"),
-        ({"k": 2, "candidates": ["a", "b"]}, "flat sequence of row numbers"),
+        ({"k": 2, "candidates": ["a", "b"]}, "no item with id 'a' in this catalog of 30 items"),
         ({"k": 2, "candidates": []}, "k is 2 and only 0"),
         ({"k": 2, "exclude": [99]}, "exclude holds row 99"),
         ({"k": 2, "fixed": {2: 5}}, "a position in fixed must be a whole number from 0 to 1, got 2"),
