@@ -52,7 +52,7 @@ def literal(model, alpha, rng, termination=None, examination=None):
             continue
         if rng.random() < a:
             positions.append(i)
-            if model == "cascade" or (termination is not None and rng.random() < termination[i]):
+            if model in ("cascade", "examined") or (termination is not None and rng.random() < termination[i]):
                 satisfied = True
                 break
     return positions, satisfied
