@@ -30,7 +30,8 @@ def the_checks_would_see_it(soak: Soak, folder: Path) -> None:
     """If a list were lost or invented, a feedback lost, or a weight wrong in its last digits."""
     states, export = settled(soak.site, folder / "again")
     shown = soak.callers.shown
-    said = next(one for one in shown if one.said and one.model == "default")
+    nameless = soak.callers.expected.anonymous  # their users were forgotten: nobody knows who was shown them
+    said = next(one for one in shown if one.said and one.model == "default" and one.event_id not in nameless)
     soak.callers.shown = [*shown, deepcopy(said)]
     soak.callers.shown[-1].answer = said.answer.replace(said.event_id.encode(), b"lost")
     with pytest.raises(AssertionError, match="1 lists were acknowledged and are not there"):
