@@ -161,7 +161,8 @@ def main(
         found = {run.soak.site.name: run.summary() for run in runs}
     passed = all(one["passed"] for one in found.values())
     day = datetime.now(UTC).date().isoformat()
-    words = f"`python scripts/soak.py --minutes {minutes:g} --kills {kills} --seed {seed}`, on {day}:"
+    store = "" if only is None else f" --only {only}"
+    words = f"`python scripts/soak.py --minutes {minutes:g} --kills {kills} --seed {seed}{store}`, on {day}:"
     click.echo(json.dumps(found, indent=2))
     text = markdown(found, words)
     click.echo(text)
