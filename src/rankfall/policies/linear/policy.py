@@ -17,7 +17,7 @@ from rankfall.kernels.item_scores import Items
 from rankfall.kernels.item_vectors import ItemVectors, vectors_of
 from rankfall.kernels.linear_bounds import Bounds, new_bounds
 from rankfall.kernels.ridge import State
-from rankfall.kernels.shortlists import SCORED, SHORT, Shortlists, new_shortlists
+from rankfall.kernels.shortlists import PREPARED, SCORED, SHORT, Shortlists, new_shortlists
 from rankfall.policies.clicks import Click, all_clicks
 from rankfall.policies.explanation import Explanation, Weight
 from rankfall.policies.forgetting import Forgetting
@@ -264,6 +264,8 @@ class LinearPolicy(Policy):
                 blocked = np.setdiff1d(vectors.rows, allowed, assume_unique=True)
         kept = self._shortlists if vectors is self._vectors else None
         bounds = new_bounds(vectors) if kept is None else kept.bounds
+        if kept is not None:
+            kept.counts[PREPARED] = 0  # the bounds will be those of the model of today, not of the epoch's
         room = greedy.new_room(self._items, vectors, self._n_columns, len(items))
         return greedy.rank_in(room, self._items, vectors, blocked, state, bonus, bounds, items, features, means, widths)
 
