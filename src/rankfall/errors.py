@@ -10,6 +10,7 @@
     ├── FileError       a file that is missing, damaged or not ours
     ├── StoreError      a database that cannot be reached, read or written
     ├── JournalError    an entry of the journal that this version cannot read: a newer one wrote it
+    │   └── MissingPolicyError  or it names a policy of someone's own that this process was not given
     ├── ContractError   a policy or environment that breaks its contract (see ``check_policy``)
     └── ServiceError    a call to the Rankfall service that did not work; itself: a response that makes no sense
         ├── UnavailableError   no response, or "not now", and no attempts or no time left
@@ -64,6 +65,10 @@ class LostEntryError(StoreError):
 
 class JournalError(RankfallError):
     """An entry of the journal that this version cannot read: a newer one wrote it."""
+
+
+class MissingPolicyError(JournalError):
+    """An entry of the journal that names a policy of someone's own, which this process was not given."""
 
 
 class ContractError(RankfallError):

@@ -83,7 +83,7 @@ def test_learning_stops_before_an_entry_from_the_future(
         for _ in range(3):
             engine.fold()
     assert [record.message for record in caplog.records] == [
-        "learning has stopped; upgrade this server. It ranks with what it knows"
+        "learning has stopped; this server ranks with what it knows"
     ]
     stopped = engine.state.stopped
     assert stopped is not None
@@ -128,7 +128,7 @@ def test_decisions_wait_for_the_upgrade(place: str, engine: Quiet) -> None:
         TakeSnapshot("default"),
         ForgetUser("anna"),
     ):
-        with pytest.raises(UnavailableError, match=r"cannot decide: .* newer version.*; upgrade it"):
+        with pytest.raises(UnavailableError, match=r"cannot decide: .* newer version.*; upgrade this server"):
             engine.write(command)
     assert len(engine.store.decisions()) == before
 
@@ -350,14 +350,14 @@ def test_a_server_says_that_it_has_stopped_and_serves_on(tmp_path: Path, small_c
         given = served.client.post(FEED, json={"event_id": event["event_id"], "clicked": 1})
         assert (given.status_code, given.json()["accepted"]) == (200, 1)
         refused = served.client.patch(PATCH, json={"gamma": 2.0})
-        assert "upgrade it" in problem(refused, 503, "unavailable")
+        assert "upgrade this server" in problem(refused, 503, "unavailable")
         served.kill()
         served.spawn()
         wait_until(lambda: answers(served))
         check_stopped(served)
         assert served.client.get(f"/v1/events/{event['event_id']}").json()["feedback"]["clicked"] == [1]
         assert (
-            served.said(1_000).count("learning has stopped; upgrade this server") == 3
+            served.said(1_000).count("learning has stopped; this server ranks") == 3
         )  # once at each start, and live
 
 

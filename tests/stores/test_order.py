@@ -3,11 +3,11 @@
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import psycopg
 import pytest
 from engines import FakeClock, Quiet, arrays, make_model, open_engine, patch, small_catalog
+from msgspec.structs import replace
 from postgres import Cluster, cluster, stopped
 from psycopg import sql
 from waiting import PATIENCE, wait_until

@@ -10,8 +10,7 @@ import click
 from click.core import ParameterSource
 
 from rankfall.catalog import Catalog
-from rankfall.cli.option_types import ForgettingType
-from rankfall.policies import SERVED
+from rankfall.cli.option_types import ForgettingType, ModelPolicyName
 from rankfall.policies.forgetting import Discount
 from rankfall.policies.linear.settings import Feedback
 from rankfall.wire import ModelSettings
@@ -41,9 +40,8 @@ def first_model_options(command: C) -> C:
                 "--policy",
                 default=default.policy,
                 show_default=True,
-                type=click.Choice(list(SERVED)),
-                metavar="NAME",
-                help="Policy of the first model; rankfall policies marks those that can be served with *.",
+                type=ModelPolicyName(),
+                help="Policy of the first model: one that rankfall policies marks with *, or your own as module:Name.",
             ),
             click.option(
                 "--gamma",

@@ -10,7 +10,7 @@ import click
 
 from rankfall.errors import ProblemError
 from rankfall.policies.forgetting import Discount, Window
-from rankfall.policies.registry import find_policy, find_served_policy, look_in
+from rankfall.policies.registry import SERVED, find_policy, find_served_policy, look_in
 
 if TYPE_CHECKING:
     from rankfall.experiments.study import Case
@@ -48,6 +48,16 @@ class ServedPolicyName(click.ParamType[str]):
         except ProblemError as problem:
             self.fail(str(problem), param, ctx)
         return str(value)
+
+
+class ModelPolicyName(ServedPolicyName):
+    """The name of a policy for a model of a service, which may learn with it from now on, also if it is your own."""
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name, if there is such a policy."""
+        name = super().convert(value, param, ctx)
+        SERVED.add(name)
+        return name
 
 
 class PolicyRow(click.ParamType[Any]):

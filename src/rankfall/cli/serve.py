@@ -12,11 +12,14 @@ from typing import Any
 import click
 
 from rankfall.cli.first_model import beginning, first_model_options
+from rankfall.cli.store_options import own_policy_option
 from rankfall.errors import RankfallError
+from rankfall.policies import SERVED
 
 
 @click.command(name="serve")
 @first_model_options
+@own_policy_option
 @click.option(
     "--data",
     type=click.Path(path_type=Path),
@@ -117,6 +120,7 @@ def command(
         names=(shown_host, *allowed_hosts),
         most_lag=max_lag,
         rank_patience=rank_wait,
+        own_policies=SERVED.own,
     ).publish()
     if keys is None:
         lines.append("No keys: only this machine can reach it.")

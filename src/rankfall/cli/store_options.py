@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from rankfall.cli.option_types import ModelPolicyName
+
 if TYPE_CHECKING:
     from rankfall.service.engine import Engine
     from rankfall.stores import Store
@@ -15,8 +17,21 @@ if TYPE_CHECKING:
 C = TypeVar("C", bound=Callable[..., Any])
 
 
+def own_policy_option(command: C) -> C:
+    """The option ``--own-policy``, for stores with models that learn with one."""
+    return click.option(
+        "--own-policy",
+        type=ModelPolicyName(),
+        multiple=True,
+        metavar="MODULE:NAME",
+        expose_value=False,
+        help="Policy of your own that a model of the store learns with, or may learn with. May be repeated.",
+    )(command)
+
+
 def store_options(command: C) -> C:
-    """The options ``--data`` and ``--store``, as ``rankfall serve`` has them."""
+    """The options ``--data`` and ``--store``, as ``rankfall serve`` has them, and ``--own-policy``."""
+    command = own_policy_option(command)
     command = click.option("--store", metavar="URL", help="PostgreSQL store: postgresql://user@host/name.")(command)
     return click.option(
         "--data", type=click.Path(path_type=Path), help="Folder of the SQLite store.  [default: rankfall-data]"

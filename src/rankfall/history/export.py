@@ -21,7 +21,7 @@ from rankfall.history.parquet_parts import Table, table
 from rankfall.journal.catalogs import CatalogShape, CatalogState
 from rankfall.journal.entries import CatalogChanged, decode
 from rankfall.journal.fold import Knowledge, clicks_of
-from rankfall.policies import POLICIES, LinearPolicy
+from rankfall.policies import SERVED, LinearPolicy
 from rankfall.stores import START, Entry, Event, Position, Store
 
 DECISIONS, CATALOG = "decisions.parquet", "catalog.parquet"
@@ -73,7 +73,7 @@ def export(
     linear = {
         name: policy
         for name, one in known.models.items()
-        if issubclass(policy := POLICIES[one.settings.policy], LinearPolicy)
+        if issubclass(policy := SERVED[one.settings.policy], LinearPolicy)
     }
     if model is not None and model not in names:
         raise RankfallError(f"no model {model!r}; there is: {', '.join(sorted(names)) or 'none'}")

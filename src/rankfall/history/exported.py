@@ -5,11 +5,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import polars as pl
 
@@ -103,7 +103,7 @@ class Log:
         end = self._row + int((self._items["version"] == version).sum())
         put, entry = self._items[self._row : end], self._changes[version]
         blob = encode_catalog(_catalog_of(put)) if len(put) and not _is_patch(entry) else None
-        self._known.apply(replace(entry, blob=blob))
+        self._known.apply(msgspec.structs.replace(entry, blob=blob))
         self._next += 1
         self._row = end
 

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from rankfall.array_container import pack, unpack
-from rankfall.errors import InvalidError, JournalError, RankfallError
+from rankfall.errors import InvalidError, JournalError, MissingPolicyError, RankfallError
 from rankfall.journal.catalogs import CatalogState, decode_catalog, encode_catalog
 from rankfall.journal.click_counts import ClickCounts
 from rankfall.journal.entries import (
@@ -187,6 +187,8 @@ def settings_of(record: StoredSettings, before: ModelSettings | None = None) -> 
         settings = convert(ModelSettings, {**plain, **msgspec.to_builtins(record)})
     except InvalidError as problem:
         raise JournalError(f"settings that this version does not have: {problem}") from None
+    if settings.policy not in SERVED and ":" in settings.policy:
+        raise MissingPolicyError(f"give --own-policy {settings.policy}")
     if settings.policy not in SERVED:
         raise JournalError(f"a policy that this version does not have: {settings.policy!r}")
     return settings

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
+import msgspec
+
 Arm: TypeAlias = Literal["policy", "baseline", "control", "fallback", "imported"]
 """Whose list was shown: the policy's, or the caller's: by the mode of the model (``baseline``), because the user is in
 the control group (``control``), or because the policy failed (``fallback``)."""
@@ -35,8 +37,7 @@ BEGINNING = Mark(START, "", 0.0)
 """Before the first entry."""
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(msgspec.Struct, frozen=True):
     """One list as it was shown.
 
     Attributes
@@ -82,8 +83,7 @@ class Event:
         return self.expires - self.gaps
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """One line of the journal, as it is stored.
 
     ``kind``, ``version``, ``body`` and ``blob`` say what happened; :func:`rankfall.journal.entries.decode` reads them.

@@ -26,6 +26,7 @@ class Registry(Mapping[str, type[Policy]]):
 
     def __init__(self, *, served: bool = False) -> None:
         self._served = served
+        self._own: dict[str, type[Policy]] = {}
 
     @cached_property
     def _found(self) -> dict[str, type[Policy]]:
@@ -40,21 +41,31 @@ class Registry(Mapping[str, type[Policy]]):
         }
         return dict(sorted(found.items()))
 
+    @property
+    def own(self) -> tuple[str, ...]:
+        """The names of the policies that were added."""
+        return tuple(self._own)
+
+    def add(self, name: str) -> None:
+        """Take in a policy of someone's own, ``module:Name``, that a service can learn with."""
+        if name not in self._found:
+            self._own[name] = find_served_policy(name)
+
     def __getitem__(self, name: str) -> type[Policy]:
-        return self._found[name]
+        return self._own[name] if name in self._own else self._found[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._found)
+        return iter((*self._found, *self._own))
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._found) + len(self._own)
 
 
 POLICIES: Mapping[str, type[Policy]] = Registry()
 """Every policy of the package, by name."""
 
-SERVED: Mapping[str, type[Policy]] = Registry(served=True)
-"""Every policy that a service can learn with, by name."""
+SERVED = Registry(served=True)
+"""Every policy that a service can learn with, by name. Whoever starts a service may add some of their own."""
 
 AnyPolicy = type[Policy] | Callable[..., PolicyLike]
 """A class of policies; or someone's own, which makes anything that ranks and learns from a catalog."""

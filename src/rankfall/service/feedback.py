@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
+
+import msgspec
 
 from rankfall.catalog import Id
 from rankfall.errors import short
@@ -15,6 +16,21 @@ from rankfall.stores import Event, OnEvent, StoredFeedback, Transaction
 from rankfall.wire import Click, FeedbackRequest
 
 _UNKNOWN = FeedbackResult("unknown", "no list with this event_id")
+
+
+class _Item(msgspec.Struct):
+    """An item of a list, as far as clicks name it."""
+
+    id: Id
+
+
+class _Shown(msgspec.Struct):
+    """What a caller got, as far as clicks name it."""
+
+    items: list[_Item]
+
+
+_SHOWN = msgspec.json.Decoder(_Shown)
 
 
 class _Place(NamedTuple):
@@ -84,7 +100,7 @@ def _judge(
     """Whether feedback could be accepted if it were in time and the first, and the 0-based positions clicked."""
     if event is None or not (models is None or event.model in models):
         return _UNKNOWN, []
-    positions = {item["id"]: i for i, item in enumerate(json.loads(event.response)["items"])}
+    positions = {item.id: i for i, item in enumerate(_SHOWN.decode(event.response).items)}
     clicks = []
     clicked = one.clicked if isinstance(one.clicked, list) else [] if one.clicked is None else [one.clicked]
     for click in clicked:

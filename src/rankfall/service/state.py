@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rankfall.catalog import Catalog
-from rankfall.errors import JournalError, LostEntryError, NotFoundError
+from rankfall.errors import JournalError, LostEntryError, MissingPolicyError, NotFoundError
 from rankfall.journal.catalogs import CatalogState
 from rankfall.journal.entries import (
     CatalogChanged,
@@ -152,14 +152,20 @@ class ServerState:
         try:
             self._fold(entry)
             return True
+        except MissingPolicyError as problem:
+            self._stop(entry, f"names a policy that this server was not given: {problem}")
         except JournalError as problem:
-            self.stopped = Stopped(entry.position, f"entry {entry.position} was written by a newer version: {problem}")
-            extra = {"entry": entry.position, "reason": str(problem)}
-            _log.error("learning has stopped; upgrade this server. It ranks with what it knows", extra=extra)
+            self._stop(entry, f"was written by a newer version: {problem}; upgrade this server")
         except Exception as problem:  # a mistake of ours; folding on would learn in another order than other servers
             self.stopped = Stopped(entry.position, f"entry {entry.position} cannot be folded: {problem!r}")
             _log.exception("learning has stopped", extra={"entry": entry.position})
         return False
+
+    def _stop(self, entry: Entry, why: str) -> None:
+        """Go on without the entry and all after it."""
+        self.stopped = Stopped(entry.position, f"entry {entry.position} {why}")
+        extra = {"entry": entry.position, "reason": self.stopped.reason}
+        _log.error("learning has stopped; this server ranks with what it knows", extra=extra)
 
     def _fold(self, entry: Entry) -> None:
         """Take in the next entry: what the journal says, then what that means to states in memory."""

@@ -271,7 +271,7 @@ class Writer:
     def _decided(self, tx: Transaction, command: Decision[Any], now: Moment) -> Outcome:
         stopped = self._state.stopped
         if stopped is not None and not command.while_stopped:
-            return Failed(UnavailableError(f"this server cannot decide: {stopped.reason}; upgrade it", status=503))
+            return Failed(UnavailableError(f"this server cannot decide: {stopped.reason}", status=503))
         try:
             with tx.attempt():
                 return command.write(tx, self._state, now)

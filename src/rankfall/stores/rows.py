@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from operator import attrgetter
+import msgspec
 
 from rankfall.journal.records import Entry, Event
 from rankfall.stores.dialect import Row
@@ -19,15 +18,12 @@ ENTRY = (
 )
 FROM_JOURNAL = "FROM journal j LEFT JOIN events e ON e.id = j.event_id"
 
-_FIELDS = attrgetter(*(field.name for field in fields(Event)))
-_ACTIVE, _LEARN, _FEATURES = (
-    next(i for i, field in enumerate(fields(Event)) if field.name == name) for name in ("active", "learn", "features")
-)
+_ACTIVE, _LEARN, _FEATURES = (Event.__struct_fields__.index(name) for name in ("active", "learn", "features"))
 
 
 def row_of_event(event: Event) -> Row:
     """The values of an event in the order of ``EVENT``."""
-    row = list(_FIELDS(event))
+    row = list(msgspec.structs.astuple(event))
     row[_ACTIVE], row[_LEARN] = int(event.active), int(event.learn)
     return tuple(row)
 

@@ -25,6 +25,12 @@ _log = logging.getLogger("rankfall.stores")
 
 T = TypeVar("T")
 
+_TAIL = (
+    f"SELECT {ENTRY.replace('j.blob', 'CASE WHEN j.seq > ? THEN j.blob END')} {FROM_JOURNAL} AND j.seq > ? "
+    "WHERE j.seq >= ? ORDER BY j.seq LIMIT ?"
+)
+"""An entry, without its blob and its event, and those after it."""
+
 
 class Overdue(NamedTuple):
     """A list whose wait is over, and when that was, in the time that counts for waits."""
@@ -175,17 +181,12 @@ class Store:
 
     def tail(self, after: Mark, limit: int) -> list[Entry]:
         """The entries of the journal after one, in order; raises LostEntryError if that one is not there any more."""
-        columns = ENTRY.replace("j.blob", "CASE WHEN j.seq > ? THEN j.blob END")
-        rows = self.read(
-            f"SELECT {columns} {FROM_JOURNAL} WHERE j.seq >= ? ORDER BY j.seq LIMIT ?",
-            (after.position, after.position, limit + 1),
-        )
-        entries = [entry_of_row(row) for row in rows]
+        rows = self.read(_TAIL, (after.position, after.position, after.position, limit + 1))
         if after == BEGINNING:
-            return entries[:limit]
-        if not entries or entries[0].mark != after:
+            return [entry_of_row(row) for row in rows[:limit]]
+        if not rows or entry_of_row(rows[0]).mark != after:
             raise LostEntryError(f"entry {after.position} of the journal is not there any more, or is another one")
-        return entries[1:]
+        return [entry_of_row(row) for row in rows[1:]]
 
     def feedback(
         self, model: str, owners: Sequence[str], after: Sequence[Position], upto: Position, limit: int

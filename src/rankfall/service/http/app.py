@@ -20,6 +20,7 @@ from starlette.middleware import Middleware
 
 from rankfall.errors import StoreError
 from rankfall.kernels import in_background
+from rankfall.policies import SERVED
 from rankfall.service.engine import RANK_PATIENCE, Engine
 from rankfall.service.health import MOST_LAG
 from rankfall.service.http.api_keys import Keys
@@ -50,7 +51,8 @@ _log = logging.getLogger("rankfall.service")
 class Config:
     """How to run one process of the service. Plain values, so that it can be handed to other processes.
 
-    ``names`` are those it may be called by without keys, besides those of this machine.
+    ``names`` are those it may be called by without keys, besides those of this machine. ``own_policies`` are those of
+    whoever starts it, as ``module:Name``, that models may learn with.
     """
 
     store: str
@@ -61,6 +63,7 @@ class Config:
     names: tuple[str, ...] = ()
     most_lag: float = MOST_LAG
     rank_patience: float = RANK_PATIENCE
+    own_policies: tuple[str, ...] = ()
 
     def publish(self) -> None:
         """Have processes started from here on find it."""
@@ -73,6 +76,8 @@ def from_environment() -> Starlette:
     log_as_json(requests=config.log_requests)
     sys.setswitchinterval(_SWITCH)
     end_with_parent()
+    for name in config.own_policies:
+        SERVED.add(name)
     return make_app(config)
 
 

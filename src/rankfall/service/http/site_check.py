@@ -8,7 +8,8 @@ to mean this machine, cannot be seen in them: it shows in the name that the serv
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -20,7 +21,7 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 """The names of this machine in an address, which no foreign name can come to be."""
 
 _READS = ("GET", "HEAD")
-_LOOKED_AT = (b"host", b"origin", b"sec-fetch-site")
+_LOOKED_AT = frozenset({b"host", b"origin", b"sec-fetch-site"})
 _PORT = re.compile(r":\d*$")
 
 
@@ -45,15 +46,27 @@ class SiteCheck:
         await self._app(scope, receive, send)
 
     def _reason(self, scope: Scope) -> str | None:
-        headers = {name: value.decode("latin-1").lower() for name, value in scope["headers"] if name in _LOOKED_AT}
-        host = headers.get(b"host", "")
-        if self._names is not None and _PORT.sub("", host) not in self._names:
+        headers = {name: value for name, value in scope["headers"] if name in _LOOKED_AT}
+        host, called = _host_of(headers.get(b"host", b""))
+        if self._names is not None and called not in self._names:
             return f"this service is not called {short(host)}; rankfall serve --allow-host NAME adds a name"
         if scope["method"] in _READS and not scope["path"].startswith(GUARDED):
             return None  # pages hold no data, and other sites may have links to them
-        if is_foreign(headers.get(b"sec-fetch-site"), headers.get(b"origin"), host):
+        if len(headers) > 1 and is_foreign(_text(headers, b"sec-fetch-site"), _text(headers, b"origin"), host):
             return "a page of another website sent this request"
         return None
+
+
+@lru_cache(1024)
+def _host_of(header: bytes) -> tuple[str, str]:
+    """The host that a request is sent to, and its name without the port."""
+    host = header.decode("latin-1").lower()
+    return host, _PORT.sub("", host)
+
+
+def _text(headers: Mapping[bytes, bytes], name: bytes) -> str | None:
+    value = headers.get(name)
+    return None if value is None else value.decode("latin-1").lower()
 
 
 def is_foreign(site: str | None, origin: str | None, host: str) -> bool:
