@@ -356,9 +356,7 @@ def test_a_server_says_that_it_has_stopped_and_serves_on(tmp_path: Path, small_c
         wait_until(lambda: answers(served))
         check_stopped(served)
         assert served.client.get(f"/v1/events/{event['event_id']}").json()["feedback"]["clicked"] == [1]
-        assert (
-            served.said(1_000).count("learning has stopped; this server ranks") == 3
-        )  # once at each start, and live
+        assert served.said(1_000).count("learning has stopped; this server ranks") == 3  # once at each start, and live
 
 
 def check_stopped(served: Served) -> None:

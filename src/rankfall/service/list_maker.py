@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,10 +13,10 @@ from rankfall.wire import RankRequest
 
 T = TypeVar("T")
 
-TURN = 50_000
-"""Scores to compute in one turn of the event loop: at worst some 20 ms. A list that needs more is made in a thread."""
-LIST = 2_000
-"""What a list costs besides its scores, in scores."""
+LONG = 50_000
+"""Scores from which on a list is made in a thread: at worst it takes some 20 ms."""
+TURN = 0.005
+"""Seconds for lists in one turn of the event loop; the last one may take longer."""
 THREADS = 4
 
 
@@ -38,17 +39,21 @@ class ListMaker:
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(THREADS, "rank")
         self._in_threads: Counter[tuple[str, str]] = Counter()
-        self._this_turn = 0
+        self._spent: float | None = None  # seconds in this turn; None if it has made no list yet
 
     async def made(self, model: str, owner: str, scores: int, make: Callable[[], T]) -> T:
         """What ``make`` gives: a list that needs so many scores."""
-        key, cost = (model, owner), LIST + scores
-        while cost <= TURN and key not in self._in_threads:
-            if self._this_turn + cost <= TURN:
-                if not self._this_turn:
-                    asyncio.get_running_loop().call_soon(self._next_turn)
-                self._this_turn += cost
-                return make()
+        key = (model, owner)
+        while scores <= LONG and key not in self._in_threads:
+            if self._spent is None:
+                asyncio.get_running_loop().call_soon(self._next_turn)
+                self._spent = 0.0
+            if self._spent < TURN:
+                began = time.perf_counter()
+                try:
+                    return make()
+                finally:
+                    self._spent += time.perf_counter() - began
             await asyncio.sleep(0)
         self._in_threads[key] += 1
         try:
@@ -59,7 +64,7 @@ class ListMaker:
                 del self._in_threads[key]
 
     def _next_turn(self) -> None:
-        self._this_turn = 0
+        self._spent = None
 
     def close(self) -> None:
         """Take no more."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -43,7 +44,7 @@ def test_a_long_list_keeps_nobody_waiting(tmp_path: Path, small_catalog: Path, m
     async def test() -> None:
         async with service(tmp_path / "data", small_catalog) as (client, _):
             monkeypatch.setattr(LinearPolicy, "choose", held)
-            monkeypatch.setattr(list_maker, "TURN", list_maker.LIST + 100)
+            monkeypatch.setattr(list_maker, "LONG", 100)
             long = asyncio.create_task(client.post(RANK, json={"k": 12}))
             await asyncio.to_thread(begun.wait)
             short = asyncio.create_task(client.post(RANK, json={"k": 1}))  # of the same state
@@ -58,6 +59,7 @@ def test_a_long_list_keeps_nobody_waiting(tmp_path: Path, small_catalog: Path, m
 @pytest.mark.stress
 def test_a_batch_gives_others_their_turn(tmp_path: Path, small_catalog: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, make = [], Engine.make
+    clock = SimpleNamespace(perf_counter=lambda: list_maker.TURN / 10 * len(made))  # ten lists take a turn
 
     def counted(*args: Any) -> Any:
         made.append(1)
@@ -66,6 +68,7 @@ def test_a_batch_gives_others_their_turn(tmp_path: Path, small_catalog: Path, mo
     async def test() -> None:
         async with service(tmp_path / "data", small_catalog) as (client, _):
             monkeypatch.setattr(Engine, "make", counted)
+            monkeypatch.setattr(list_maker, "time", clock)
             requests = [{"model": "default", "k": 3}] * 100
             batch = asyncio.create_task(client.post("/v1/rank", json={"requests": requests}))
             seen = [0]
@@ -73,8 +76,7 @@ def test_a_batch_gives_others_their_turn(tmp_path: Path, small_catalog: Path, mo
                 await asyncio.sleep(0)
                 seen.append(len(made))
             assert len((await batch).json()["results"]) == seen[-1] == 100
-            most = list_maker.TURN // list_maker.LIST
-            assert max(after - before for before, after in pairwise(seen)) <= most < 30
+            assert max(after - before for before, after in pairwise(seen)) <= 11
 
     asyncio.run(test())
 
