@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 import msgspec
 import numpy as np
 
+from rankfall.arrays import FloatArray, IntArray
 from rankfall.policies import Policy
 from rankfall.service.clock import Moment
 from rankfall.service.model import Model
@@ -44,12 +45,17 @@ def event_of(model: Model, owner: OwnerView, resolved: ResolvedRequest, chosen: 
         learn=chosen.ranking is not None,
         propensity=chosen.propensity,
         catalog=owner.catalog_version,
-        covered=int(np.count_nonzero(resolved.catalog.coverage[chosen.rows].max(axis=0, initial=0.0))),
+        covered=_covered(resolved.catalog.coverage, chosen.rows),
         request=json.dumps(limits) if limits else None,
         response=msgspec.json.encode(response).decode(),
         features=None if chosen.ranking is None else owner.policy.record(chosen.ranking),
         gaps=now.gaps,
     )
+
+
+def _covered(coverage: FloatArray, rows: IntArray) -> int:
+    """How many topics a list covers."""
+    return int(np.count_nonzero(np.maximum.reduce(coverage.take(rows, axis=0), axis=0, initial=0.0)))
 
 
 def response_of(

@@ -26,6 +26,7 @@ from rankfall.service.health import MOST_LAG
 from rankfall.service.http.api_keys import Keys
 from rankfall.service.http.app_state import AppState
 from rankfall.service.http.auth import Authentication
+from rankfall.service.http.dispatch import Dispatch
 from rankfall.service.http.endpoint import route_of
 from rankfall.service.http.errors import handle_http_error
 from rankfall.service.http.json_log import log_as_json
@@ -103,6 +104,7 @@ def make_app(config: Config) -> Starlette:
             Middleware(Timing, observers=[metrics.count_request, log_request]),
             Middleware(SiteCheck, names=None if config.keys else LOOPBACK.union(config.names)),
             Middleware(Authentication, keys=keys),
+            Middleware(Dispatch, operations=OPERATIONS),
         ],
         exception_handlers={HTTPException: handle_http_error},
         lifespan=lifespan,
