@@ -12,6 +12,7 @@ import numpy as np
 from rankfall.experiments.bench.plain_numpy import PlainNumPy
 from rankfall.experiments.bench.world import World, linear_policy, seconds_of
 from rankfall.experiments.simulation import simulate
+from rankfall.kernels.shortlists import SHORT
 from rankfall.policies import LinearPolicy
 from rankfall.policies.forgetting import Discount
 from rankfall.users import CascadeUser
@@ -73,7 +74,8 @@ class _Room:
 
     def calls(self, policy: LinearPolicy, request: _Request = dict, learn: bool = True) -> Iterator[float]:
         """Seconds of each call of ``rank``, with an update between any two."""
-        policy.rank(self.k, **request())  # compiled and laid out
+        for _ in range(SHORT + 1):  # compiled and laid out; shortlists come after a few lists
+            policy.rank(self.k, **request())
         return self._calls(policy, _CALLS[self.items], request, learn)
 
     def first_calls(self) -> Iterator[float]:
