@@ -20,7 +20,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,8 @@ from postgres import Cluster, cluster, find_programs
 from served import Served, make_catalog
 
 HERE = Path(__file__).parent
-USERS = 100_000
+CANDIDATES = 100
+"""Items that the first list of each user is made out of."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Setting:
     scope: str
     workers: int
     store: str
+    users: int = 100_000
 
     @property
     def words(self) -> list[str]:
@@ -59,11 +61,11 @@ class Setting:
     @property
     def cells(self) -> list[str]:
         """How the table says it."""
-        models = "1" if self.scope == "global" else f"{USERS:,}"
+        models = "1" if self.scope == "global" else f"{self.users:,}"
         return [f"{self.items:,}", models, str(self.workers), self.store]
 
     def __str__(self) -> str:
-        whose = "one model" if self.scope == "global" else f"{USERS:,} users' models"
+        whose = "one model" if self.scope == "global" else f"{self.users:,} users' models"
         return f"{self.items:,} items, {whose}, {self.workers} worker{'s'[: self.workers - 1]}, {self.store}"
 
 
@@ -77,7 +79,7 @@ def call(
     port: int, seconds: float, connections: int, watch: dict[str, int] | None = None, **options: object
 ) -> dict[str, Any]:
     """Load the server at this port from a process of its own; ``watch`` has processes whose time is counted."""
-    options = {"users": USERS, **options, "port": port, "seconds": seconds, "connections": connections}
+    options = {**options, "port": port, "seconds": seconds, "connections": connections}
     arguments = [text for name, value in options.items() for text in (f"--{name.replace('_', '-')}", str(value))]
     arguments += [text for name, pid in (watch or {}).items() for text in ("--watch", f"{name}={pid}")]
     command = [sys.executable, str(HERE / "load_caller.py"), *arguments]
@@ -129,12 +131,18 @@ def serving(
         yield served
 
 
-def give_all_users_a_model(served: Served, users: int = USERS, batch: int = 50) -> None:
-    """One list and one feedback for every user there is; what is not served in time is asked for again."""
+def give_all_users_a_model(served: Served, users: int, batch: int = 50) -> None:
+    """One list and one feedback for every user there is; what is not served in time is asked for again.
+
+    The lists are made out of a few items: a state is as large whatever its lists were chosen from, and all is served
+    from all items later.
+    """
+    answer = served.client.get("/v1/catalog/items", params={"limit": CANDIDATES}).raise_for_status().json()
+    few = [item["id"] for item in answer["items"]]
     waiting = [f"user {n}" for n in range(users)]
     while waiting:
         names, waiting = waiting[:batch], waiting[batch:]
-        wanted = [{"model": "default", "user": name, "k": 10} for name in names]
+        wanted = [{"model": "default", "user": name, "k": 10, "candidates": few} for name in names]
         lists = served.client.post("/v1/rank", json={"requests": wanted}).raise_for_status().json()["results"]
         waiting += [name for name, shown in zip(names, lists, strict=True) if "error" in shown]
         shown = [one["event_id"] for one in lists if "error" not in one]
@@ -160,7 +168,7 @@ def measure(
     def load(served: Served, seconds: float, **options: object) -> dict[str, Any]:
         assert served.process is not None
         watch = {"server": served.process.pid} | ({} if store is None else {"store": store})
-        return call(served.port, seconds, connections, watch, **options)
+        return call(served.port, seconds, connections, watch, users=setting.users, **options)
 
     found: dict[str, dict[str, Any]] = {code: {} for code in codes}
     turns: dict[str, list[dict[str, Any]]] = {code: [] for code in ("nothing", *codes)}
@@ -169,7 +177,7 @@ def measure(
             load(served, 2.0)  # compiled, cached, connected
             found[code]["begin"] = memory(served)
         for _ in range(rounds):
-            turns["nothing"].append(call(port, seconds, connections, {"server": pid}))
+            turns["nothing"].append(call(port, seconds, connections, {"server": pid}, users=setting.users))
             for code, served in codes.items():
                 turns[code].append(load(served, seconds))
     for code, served in codes.items():
@@ -186,11 +194,12 @@ def middle(found: list[dict[str, Any]]) -> dict[str, Any]:
     return chosen | {"failed": sum(one["failed"] for one in found), "failure": "; ".join(failures)}
 
 
-def chosen(only: tuple[str, ...], quick: bool) -> list[Setting]:
+def chosen(only: tuple[str, ...], quick: bool, users: int) -> list[Setting]:
     """The settings that have all the words of one of these; without any, all or the quick ones."""
+    settings = [replace(setting, users=users) for setting in SETTINGS]
     if only:
-        return [setting for setting in SETTINGS if any(set(words.split()) <= set(setting.words) for words in only)]
-    return [setting for setting in SETTINGS if not quick or (setting.items == 1_000 and setting.workers == 1)]
+        return [setting for setting in settings if any(set(words.split()) <= set(setting.words) for words in only)]
+    return [setting for setting in settings if not quick or (setting.items == 1_000 and setting.workers == 1)]
 
 
 @contextmanager
@@ -211,6 +220,7 @@ def stores(settings: list[Setting]) -> Iterator[tuple[Path, Cluster | None]]:
 @click.option("--seconds", type=float, default=8.0, show_default=True, help="How long a round takes.")
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="The middle one counts.")
 @click.option("--connections", type=int, default=16, show_default=True)
+@click.option("--users", type=click.IntRange(1), default=100_000, show_default=True, help="Number of users.")
 @click.option("--only", multiple=True, help="Words of settings, such as '1000 global 1w sqlite'; may be repeated.")
 @click.option("--quick", is_flag=True, help="1,000 items, one worker, a round of 3 seconds, users without models yet.")
 @click.option(
@@ -223,6 +233,7 @@ def main(
     seconds: float,
     rounds: int,
     connections: int,
+    users: int,
     only: tuple[str, ...],
     quick: bool,
     before: Path | None,
@@ -230,7 +241,7 @@ def main(
 ) -> None:
     """Measure and print."""
     seconds, rounds = (3.0, 1) if quick else (seconds, rounds)
-    settings = chosen(only, quick)
+    settings = chosen(only, quick, users)
     if not settings:
         words = sorted({word for setting in SETTINGS for word in setting.words})
         raise click.ClickException(f"no setting has these words; there are {', '.join(words)}")
@@ -249,7 +260,7 @@ def main(
                     }
                     if setting.scope == "user" and not quick:
                         for served in codes.values():
-                            give_all_users_a_model(served)
+                            give_all_users_a_model(served, setting.users)
                     store = None if database is None else database.pid
                     found = measure(setting, codes, store, rounds, seconds, connections)
             except RuntimeError as problem:

@@ -5,8 +5,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
+import httpx
 import pytest
 from click.testing import CliRunner
 
@@ -45,6 +47,47 @@ def test_a_run_that_is_broken_off_leaves_its_rows(tmp_path: Path, monkeypatch: p
     cells = dict(zip(head.split(" | "), row.split(" | "), strict=True))
     assert (cells["pairs/s"], cells["server"], cells["of nothing"]) == ("500", "1.50", "100%")
     assert row in done.output
+
+
+class Answers:
+    """A client of a service that refuses a user the first time."""
+
+    def __init__(self) -> None:
+        self.refused = {"user 3"}
+        self.learned: list[str] = []
+        self.offered: set[int] = set()
+
+    def get(self, _path: str, params: dict[str, int]) -> httpx.Response:
+        return _answer({"items": [{"id": n} for n in range(params["limit"])]})
+
+    def post(self, path: str, json: dict[str, Any]) -> httpx.Response:
+        if path == "/v1/feedback":
+            self.learned += [one["event_id"] for one in json["feedback"]]
+            return _answer({})
+        self.offered |= {len(request["candidates"]) for request in json["requests"]}
+        results = [
+            {"error": "busy"} if request["user"] in self.refused else {"event_id": request["user"]}
+            for request in json["requests"]
+        ]
+        self.refused.clear()
+        return _answer({"results": results})
+
+
+def _answer(content: dict[str, Any]) -> httpx.Response:
+    return httpx.Response(200, json=content, request=httpx.Request("POST", "http://served"))
+
+
+def test_every_user_gets_a_model_from_a_list_out_of_a_few_items() -> None:
+    client = Answers()
+    load.give_all_users_a_model(cast(Any, SimpleNamespace(client=client)), 7, batch=2)
+    assert sorted(client.learned) == [f"user {n}" for n in range(7)]
+    assert client.offered == {load.CANDIDATES}
+
+
+def test_fewer_users_are_said_in_the_table() -> None:
+    (setting,) = load.chosen(("100000 user 1w sqlite",), quick=False, users=2_000)
+    assert setting.cells == ["100,000", "2,000", "1", "sqlite"]
+    assert "2,000 users' models" in str(setting)
 
 
 BUSY = """

@@ -3,6 +3,7 @@
 import logging
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from numba import typeof
 
 from rankfall import POLICIES, CascadeHybrid, Catalog, LinearPolicy
+from rankfall.kernels import jit
 from rankfall.kernels.jit import count_compiled, entry, inner
 from rankfall.policies.trial_use import a_few_items
 
@@ -28,10 +30,25 @@ def _with_constants(values: np.ndarray, by: int) -> float:
 
 
 def test_constants_make_no_form_of_their_own() -> None:
+    _with_constants._cache.flush()  # type: ignore[attr-defined]  # or else a run before this one has kept it
     before = count_compiled()
     assert _with_constants(np.array([1.0, 2.0]), 5) == 2 * 3 * 2 + 3 * 3 + 2 * 5 * 3
     assert len(_scaled.overloads) == 1  # type: ignore[attr-defined]
     assert count_compiled() == before  # only those of the package are counted
+
+
+def test_a_kernel_that_python_calls_is_compiled_with_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[object] = []
+
+    def with_room(work: Callable[..., object], *args: object) -> object:
+        compiled.append(args)
+        return jit_with_room(work, *args)
+
+    jit_with_room = jit._with_room
+    monkeypatch.setattr(jit, "_with_room", with_room)
+    assert entry(_with_constants.py_func)(np.array([1.0]), 1) == 9.0  # type: ignore[attr-defined]
+    assert len(compiled) == 1  # and the kernels it calls find room there
+    assert jit_with_room(divmod, 7, 2) == (3, 1)
 
 
 def test_compiling_is_announced_once_and_only_then(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """What a store begins with, and what is said when it has begun already."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 from rankfall import Catalog
@@ -43,3 +45,15 @@ def test_gamma_that_nobody_gave_is_what_suits_the_policy(tmp_path: Path) -> None
         engine.close()
     stored = settings_of(ModelCreated(policy="CascadeHybrid"))
     assert stored.gamma == 1.0, "an entry that does not name it means what it always did"
+
+
+def test_what_learning_takes_is_compiled_after_the_first_list(tmp_path: Path) -> None:
+    script = (
+        "from rankfall.kernels import greedy, ridge, shortlists\n"
+        "from rankfall.policies.trial_use import a_few_items\n"
+        "from rankfall.service.setup import prepare\n"
+        f"prepare({str(tmp_path)!r}, a_few_items, {{}})\n"
+        "print([len(kernel.overloads) for kernel in (greedy.rank_in, ridge.learn, shortlists.rank)])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "[1, 0, 0]\n"

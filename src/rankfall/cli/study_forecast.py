@@ -7,7 +7,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from rankfall.experiments import Folder, Forecast, Plan, forecast, paper_study, plan
+from rankfall.experiments import Folder, Forecast, Plan, forecast
+from rankfall.experiments.paper.whole_grid import grid_time, whole_grid
 from rankfall.experiments.report.numbers import duration, span
 
 
@@ -16,7 +17,7 @@ def print_forecast(laid: Plan, out: Path, workers: int, paper: bool) -> None:
     folder, study = Folder(out, laid), laid.study
     folder.check()
     missing = folder.missing()
-    whole = _whole_grid(laid) if paper else laid
+    whole = whole_grid(study.user["dataset"], laid) if paper else laid
     with Console(stderr=True).status("measuring"):
         measured = forecast(whole, workers)
     console = Console(highlight=False, soft_wrap=True, markup=False)
@@ -35,12 +36,10 @@ def print_forecast(laid: Plan, out: Path, workers: int, paper: bool) -> None:
     console.print(_speeds(measured))
     console.print(f"Expected time: {duration(measured.seconds(missing))} with {_workers(workers)}")
     if paper:
-        # The paper's own 500 users, also where this data set has fewer: the question is about the paper.
-        runs = whole.study.users * whole.study.repeats
-        steps = 2 * len(whole.setups) * runs * whole.study.steps
-        seconds = 2 * sum(measured.run_seconds(setup) for setup in whole.setups) * runs / workers
+        time = grid_time(whole, measured)
         console.print(
-            f"The paper's whole grid, both data sets: {steps:,} steps, {duration(seconds)} with {_workers(workers)}"
+            f"The paper's whole grid, both data sets: {time.steps:,} steps, {duration(time.seconds)} with "
+            f"{_workers(workers)}"
         )
     console.print(
         f"From {len(measured.trials)} trials in {measured.took:.0f} s, {_workers(workers)} at once. This assumes that "
@@ -51,14 +50,6 @@ def print_forecast(laid: Plan, out: Path, workers: int, paper: bool) -> None:
     )
     if measured.crowding > 1.2:
         console.print(f"Right now the machine is busy: a second of work takes {measured.crowding:.1f} s.")
-
-
-def _whole_grid(laid: Plan) -> Plan:
-    user = laid.study.user
-    whole = paper_study(
-        user["dataset"], scale="paper", policies=laid.study.policies, preparation=user.get("preparation")
-    )
-    return plan(whole, laid.data)
 
 
 def _speeds(measured: Forecast) -> Table:

@@ -110,13 +110,15 @@ class Model:
         return None if state is None else state.position
 
     def warm_up(self) -> None:
-        """Rank and learn once, on a copy that nobody sees: the first time takes a second, or compiles."""
+        """Rank once, on a copy that nobody sees: the first time takes a second, or compiles."""
+        if len(self.catalog):
+            self.template.policy.fresh().rank(min(self.settings.k, len(self.catalog)))
+
+    def warm_up_learning(self) -> None:
+        """Learn once, on a copy that nobody sees: feedback comes after a list, so that a first list need not wait."""
         if len(self.catalog):
             policy = self.template.policy.fresh()
-            k = min(self.settings.k, len(self.catalog))
-            policy.rank(k, exclude=[])
-            policy.rank(k, fixed={0: 0})
-            policy.update(policy.rank(k), 0)
+            policy.update(policy.rank(min(self.settings.k, len(self.catalog))), 0)
 
     def warm_up_later(self) -> None:
         """Use what lists can be made without at first, and what requests seldom ask for, on a few items."""

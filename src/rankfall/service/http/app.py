@@ -136,7 +136,7 @@ def _start(config: Config, metrics: Metrics) -> Engine:
     models = list(engine.state.models.values())
     for model in models:
         model.warm_up()
-    in_background.start([model.warm_up_later for model in models])
+    in_background.start([model.warm_up_learning for model in models] + [model.warm_up_later for model in models])
     engine.serve()
     gc.collect()
     gc.freeze()  # what was loaded to start stays: looking through it again and again would stop everything for 0.1 s
