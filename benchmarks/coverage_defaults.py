@@ -282,8 +282,8 @@ def main(
             lambda policy, world: regrets(policy, [Visitors(world, tradeoff)], shop_lists, repeats),
             gamma,
         )
-        title = f"Regret / that of CascadeLinUCB in the shop, {shop_lists} lists, gamma {gamma:g}; {repeats} runs, {words}."
-        regret_table(title, paid)
+        size = f"{shop_lists} lists, gamma {gamma:g}; {repeats} runs, {words}"
+        regret_table(f"Regret / that of CascadeLinUCB in the shop, {size}.", paid)
 
 
 if __name__ == "__main__":

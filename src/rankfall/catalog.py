@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Id: TypeAlias = int | str
 
-TOPIC_WEIGHT = 0.2
+TOPIC_WEIGHT = 0.5
 """How well an item covers a topic that it merely names, if nobody knows better; docs/catalogs.md has measurements."""
 
 _COVERAGE = "coverage:"
@@ -348,7 +348,7 @@ class Catalog:
         >>> frame = pl.DataFrame({"id": [7, 9], "genres": ["Drama|War", "Drama"], "score": [0.1, 0.4]})
         >>> catalog = Catalog.from_frame(frame, topics="genres", features=["score"])
         >>> catalog.topics, catalog.coverage.tolist()
-        (('Drama', 'War'), [[0.2, 0.2], [0.2, 0.0]])
+        (('Drama', 'War'), [[0.5, 0.5], [0.5, 0.0]])
         """
         columns = list(frame.columns)
         for name in (id, title, topics, *features):
@@ -422,9 +422,7 @@ def feature_columns(features: Sequence[str]) -> list[str]:
     ['relevance:log_price', 'relevance:1']
     """
     default = numbered("feature", len(features))
-    return [
-        f"{_RELEVANCE}{j if name == default[j] or name.isdecimal() else name}" for j, name in enumerate(features)
-    ]
+    return [f"{_RELEVANCE}{j if name == default[j] or name.isdecimal() else name}" for j, name in enumerate(features)]
 
 
 def check_fits(items: Catalog, topics: tuple[str, ...], features: tuple[str, ...]) -> None:

@@ -83,9 +83,7 @@ def export(
     id_type = pl.Int64 if shape.whole_ids else pl.String
     with (
         table(out / DECISIONS, _DECISION, said) as decisions,
-        table(
-            out / CATALOG, _catalog_schema(shape, id_type), said | {FEATURES: json.dumps(shape.features)}
-        ) as catalog,
+        table(out / CATALOG, _catalog_schema(shape, id_type), said | {FEATURES: json.dumps(shape.features)}) as catalog,
     ):
         versions = _write_decisions(store, cut, model, decisions, catalog)
     names_of = {name: _column_names(policy, shape) for name, policy in linear.items()}

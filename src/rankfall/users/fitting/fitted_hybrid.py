@@ -146,7 +146,7 @@ class FittedHybrid:
         return User(self._attraction(number), click_model(self.model, self.examination, self.termination, k), reward)
 
     def frame(self) -> pl.DataFrame:
-        """A row for each item (``coverage:TOPIC``, ``relevance:FEATURE``, ``views``), and one of weights for each group."""
+        """A row for each item (``coverage:TOPIC``, ``relevance:FEATURE``, ``views``), one of weights for each group."""
         return hybrid_table(self)
 
     def write_parquet(self, path: str | Path) -> None:
