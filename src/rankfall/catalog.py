@@ -25,12 +25,14 @@ if TYPE_CHECKING:
 
 Id: TypeAlias = int | str
 
-TOPIC_WEIGHT = 0.2
+TOPIC_WEIGHT = 0.5
 """How well an item covers a topic that it merely names, if nobody knows better; docs/catalogs.md has measurements."""
 
 _COVERAGE = "coverage:"
 _RELEVANCE = "relevance:"
-_LINEAGE, _FEATURES, _RECIPE = "rankfall.lineage", "rankfall.features", "rankfall.recipe"
+FEATURES = "rankfall.features"
+"""Metadata by which a Parquet file with columns of features says their names, as JSON."""
+_LINEAGE, _RECIPE = "rankfall.lineage", "rankfall.recipe"
 
 
 class Column(Protocol):
@@ -346,7 +348,7 @@ class Catalog:
         >>> frame = pl.DataFrame({"id": [7, 9], "genres": ["Drama|War", "Drama"], "score": [0.1, 0.4]})
         >>> catalog = Catalog.from_frame(frame, topics="genres", features=["score"])
         >>> catalog.topics, catalog.coverage.tolist()
-        (('Drama', 'War'), [[0.2, 0.2], [0.2, 0.0]])
+        (('Drama', 'War'), [[0.5, 0.5], [0.5, 0.0]])
         """
         columns = list(frame.columns)
         for name in (id, title, topics, *features):
@@ -375,15 +377,13 @@ class Catalog:
         if self.titles is not None:
             columns["title"] = pl.Series(list(self.titles), dtype=pl.String)
         columns |= {f"{_COVERAGE}{name}": self.coverage[:, j] for j, name in enumerate(self.topics)}
-        default = numbered("feature", self.n_features)
-        for j, name in enumerate(self.features):
-            columns[f"{_RELEVANCE}{j if name == default[j] or name.isdecimal() else name}"] = self.relevance[:, j]
+        columns |= {name: self.relevance[:, j] for j, name in enumerate(feature_columns(self.features))}
         return pl.DataFrame(columns)
 
     def write_parquet(self, path: str | Path) -> None:
         """Write everything to one Parquet file, which :meth:`read_parquet` gives back exactly."""
         with replacing(path) as temporary:
-            known = {_LINEAGE: self.lineage, _FEATURES: json.dumps(self.features)}
+            known = {_LINEAGE: self.lineage, FEATURES: json.dumps(self.features)}
             if self.recipe is not None:
                 known[_RECIPE] = self.recipe.encode().decode()
             self.to_frame().write_parquet(temporary, metadata=known)
@@ -409,10 +409,20 @@ class Catalog:
             ids=frame["id"].to_list(),
             titles=frame["title"].to_list() if "title" in frame.columns else None,
             topics=[name.removeprefix(_COVERAGE) for name in topics],
-            features=json.loads(known[_FEATURES]) if _FEATURES in known else None,
+            features=json.loads(known[FEATURES]) if FEATURES in known else None,
             recipe=Recipe.decode(known[_RECIPE]) if _RECIPE in known else None,
             _lineage=known.get(_LINEAGE),
         )
+
+
+def feature_columns(features: Sequence[str]) -> list[str]:
+    """What columns of features are called in a table: by name, or by number where they have none.
+
+    >>> feature_columns(["log_price", "feature 1"])
+    ['relevance:log_price', 'relevance:1']
+    """
+    default = numbered("feature", len(features))
+    return [f"{_RELEVANCE}{j if name == default[j] or name.isdecimal() else name}" for j, name in enumerate(features)]
 
 
 def check_fits(items: Catalog, topics: tuple[str, ...], features: tuple[str, ...]) -> None:

@@ -74,6 +74,7 @@ def test_a_user_with_features_is_fitted_by_name(tmp_path: Path):
     assert result.exit_code == 0, result.output
     assert "hybrid, cascade, fitted on 480 lists" in result.output
     assert "weight of topic 3" in result.output
+    assert "weight of feature 0" in result.output
     fitted = read_fitted(out)
     assert isinstance(fitted, FittedHybrid)
     assert fitted.people == ("a", "b")

@@ -29,7 +29,7 @@ from rankfall.service.engine import Engine
 from rankfall.service.items import catalog_of
 from rankfall.service.setup import prepare
 from rankfall.stores import open_store
-from rankfall.wire import ItemBody, ItemPatch
+from rankfall.wire import ItemBody, ItemPatch, ModelSettings
 
 # Export
 
@@ -43,6 +43,22 @@ def test_the_state_can_be_computed_from_the_files_alone(place: str, tmp_path: Pa
             assert same(batch_state(tmp_path, key=key), state_of(engine, key=key))
         assert done.lists == 60
         assert 40 < done.with_feedback < 60
+
+
+def test_names_of_features_are_in_the_export_and_in_a_replay(tmp_path: Path) -> None:
+    features = ["constant", "log_price", "2021"]  # a number is a name, too
+    named = Catalog(CATALOG.coverage, CATALOG.relevance, ids=CATALOG.ids, topics=CATALOG.topics, features=features)
+    with running(str(tmp_path / "data"), named) as engine:
+        drive(engine, 20)
+        engine.write(CreateModel("plain", ModelSettings(policy="CascadeLinUCB")))
+        export(engine.store, tmp_path)
+    assert "relevance:log_price" in pl.read_parquet_schema(tmp_path / "catalog.parquet")
+    columns = json.loads(pl.read_parquet_metadata(tmp_path / "events.parquet")["rankfall.columns"])
+    assert columns == {"default": [*CATALOG.topics, *features], "plain": features}
+    log = Log(tmp_path, "default")
+    version = int(log.events()["catalog_version"][0])
+    assert log.catalog(version) == named
+    assert list(replay(log, "CascadeHybrid", 0.5).weights) == columns["default"]
 
 
 @pytest.mark.stress

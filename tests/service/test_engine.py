@@ -3,6 +3,7 @@
 import json
 import math
 import threading
+from collections import Counter
 from concurrent.futures import Future
 from itertools import permutations
 from typing import Any
@@ -257,6 +258,29 @@ def test_the_control_group_is_sticky_and_of_the_size_asked_for(engine: Quiet) ->
     assert all(in_control(model, user) for user in inside)  # a larger group keeps those who were in it
     patch(engine, control=0.0)
     assert engine.rank_now(user=inside[0]).arm == "policy"
+
+
+def test_control_lists_without_a_baseline_are_drawn_at_random_and_counted_only(engine: Quiet) -> None:
+    make_model(engine, control=1.0, blocked=["i5"])
+    model = engine.model("default")
+    model.rng = np.random.default_rng(4)  # a service starts with fresh entropy
+    before = arrays(engine)
+    event = engine.rank_now(user="anna")
+    assert (event.arm, event.learn, event.features) == ("control", False, None)
+    assert json.loads(event.response)["policy"] == "random"
+    assert event.propensity == pytest.approx(1 / (7 * 6 * 5))
+    assert answer(engine, event, 1) == "accepted"
+    assert arrays(engine) == before
+    assert model.history.counts.counts == {"control": [1, 1, 0]}
+    drawn = [items_of(engine.make(model, engine.view_now(), _ask(k=2, exclude=["i0"]))) for _ in range(6000)]
+    pairs = Counter(map(tuple, drawn))
+    assert set(pairs) == set(permutations(["i1", "i2", "i3", "i4", "i6", "i7"], 2))
+    # Pearson's statistic of 30 pairs that are equally likely: 29 on average, above 58.3 in one case of 1,000
+    assert sum((count - 200) ** 2 / 200 for count in pairs.values()) < 58.3
+    candidates = engine.rank_now(candidates=["i6", "i2", "i4"], k=2)
+    assert items_of(candidates) == ["i6", "i2"]  # an order of the caller's
+    assert json.loads(candidates.response)["policy"] == "baseline"
+    assert candidates.propensity is None
 
 
 def test_pinned_and_blocked(engine: Quiet) -> None:

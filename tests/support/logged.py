@@ -23,9 +23,9 @@ CATALOG: Catalog = generate(items=30, topics=4, features=3, seed=1).catalog
 
 
 @contextmanager
-def running(place: str, **settings: Any) -> Iterator[Engine]:
+def running(place: str, catalog: Catalog = CATALOG, **settings: Any) -> Iterator[Engine]:
     """An engine on a store, whose models draw the same each time."""
-    prepare(place, lambda: CATALOG, settings)
+    prepare(place, lambda: catalog, settings)
     engine = Engine(open_store(place))
     for model in engine.state.models.values():
         model.rng = np.random.default_rng(3)

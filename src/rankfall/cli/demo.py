@@ -35,6 +35,8 @@ def command(users: int, steps: int, seed: int, out: Path) -> None:
     from rankfall.experiments.first_look import first_look, write_page
     from rankfall.experiments.first_look.look import KINDS
 
+    if out.suffix not in (".html", ".htm"):
+        raise click.BadParameter(f"{out} is the page to write; its name must end in .html", param_hint="--out")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
     except OSError as problem:

@@ -78,8 +78,9 @@ def _weights(fitted: FittedHybrid) -> list[tuple[str, str]]:
     if fitted.attraction != "features":
         topics = zip(fitted.catalog.topics, fitted.theta[0], strict=True)
         rows += [(f"weight of {name}", f"{weight:+.4f}") for name, weight in topics]
-    rows += [(f"weight of feature {j}", f"{weight:+.4f}") for j, weight in enumerate(fitted.beta[0])]
-    return [*rows, ("constant", f"{fitted.constant[0]:+.4f}")]
+    features = zip(fitted.catalog.features, fitted.beta[0], strict=True)
+    rows += [(f"weight of {name}", f"{weight:+.4f}") for name, weight in features]
+    return [*rows, ("constant", f"{fitted.constant[0]:+.4f}")] if fitted.constant[0] else rows
 
 
 def _say_positions(console: Console, fitted: FittedUser, judged: Perplexity | None) -> None:

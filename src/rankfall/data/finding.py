@@ -34,6 +34,8 @@ def find(name_or_path: str | Path) -> Ratings:
     path = Path(name_or_path)
     if path.is_dir():
         return _in_folder(path, path.resolve().name)
+    if path.suffix in (".csv", ".tsv", ".parquet") and path.is_file():
+        raise FileError(f"{path} is a table; give the table of its items too, with --items-table (docs/data.md)")
     if path.is_file():
         return _in_zip(path, path.stem)
     raise FileError(f"{name_or_path} is neither a folder, nor a zip, nor a data set: {', '.join(DATASETS)}")

@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 
 from rankfall.arrays import FloatArray
-from rankfall.catalog import Id
-from rankfall.click_logs.exports import EVENTS
+from rankfall.catalog import FEATURES, Id, feature_columns
+from rankfall.click_logs.exports import EVENTS, MARK
 from rankfall.errors import FileError, RankfallError
 from rankfall.history.parquet_parts import Table, table
 from rankfall.journal.catalogs import CatalogShape, CatalogState
@@ -25,6 +25,8 @@ from rankfall.policies import SERVED, LinearPolicy
 from rankfall.stores import START, Entry, Event, Position, Store
 
 DECISIONS, CATALOG = "decisions.parquet", "catalog.parquet"
+COLUMNS = "rankfall.columns"
+"""Metadata of the file of lists: for each model the names of the columns of features as shown, as JSON."""
 PAGE = 2_000
 """Lists read, and held in memory, at a time."""
 
@@ -63,7 +65,7 @@ def export(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise FileError(f"cannot make the folder {out}: {problem}") from problem
-    cut, mark = store.end(), secrets.token_hex(8)
+    cut, said = store.end(), {MARK: secrets.token_hex(8)}
     known = Knowledge()
     for entry in _decisions(store, cut):
         known.apply(entry)
@@ -80,11 +82,12 @@ def export(
     shape = known.catalog.shape
     id_type = pl.Int64 if shape.whole_ids else pl.String
     with (
-        table(out / DECISIONS, _DECISION, mark) as decisions,
-        table(out / CATALOG, _catalog_schema(shape, id_type), mark) as catalog,
+        table(out / DECISIONS, _DECISION, said) as decisions,
+        table(out / CATALOG, _catalog_schema(shape, id_type), said | {FEATURES: json.dumps(shape.features)}) as catalog,
     ):
         versions = _write_decisions(store, cut, model, decisions, catalog)
-    with table(out / EVENTS, _event_schema(id_type), mark, PAGE) as events:
+    names_of = {name: _column_names(policy, shape) for name, policy in linear.items()}
+    with table(out / EVENTS, _event_schema(id_type), said | {COLUMNS: json.dumps(names_of)}, PAGE) as events:
         wanted, kind = names if model is None else {model}, str if id_type == pl.String else int
         write = _EventRows(known.catalog, linear, kind)
         with_feedback = _write_events(store, cut, wanted, versions, write, events, progress)
@@ -109,8 +112,14 @@ def _catalog_schema(shape: CatalogShape, id_type: Any) -> dict[str, Any]:
         "id": id_type,
         "title": pl.String,
         **{f"coverage:{topic}": pl.Float64 for topic in shape.topics},
-        **{f"relevance:{j}": pl.Float64 for j in range(len(shape.features))},
+        **dict.fromkeys(feature_columns(shape.features), pl.Float64),
     }
+
+
+def _column_names(policy: type[LinearPolicy], shape: CatalogShape) -> list[str]:
+    """What the columns of features as shown are: topics, then features, as far as the policy uses them."""
+    topics = () if policy.coverage == "absent" else shape.topics
+    return [*topics, *(() if policy.relevance == "absent" else shape.features)]
 
 
 def _write_decisions(store: Store, cut: Position, model: str | None, decisions: Table, catalog: Table) -> set[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from rankfall.catalog import Catalog, Id
+from rankfall.catalog import FEATURES, Catalog, Id
 from rankfall.click_logs.exports import EVENTS
 from rankfall.errors import FileError, RankfallError
 from rankfall.history.export import CATALOG, DECISIONS
@@ -51,6 +52,8 @@ class Log:
             raise RankfallError(f"the log has no model {self.model!r}; it has: {', '.join(names)}")
         self._settings = list(_settings([entry for entry in entries if entry.model == self.model]))
         self._items = pl.read_parquet(folder / CATALOG).filter(~pl.col("deleted"))
+        known = pl.read_parquet_metadata(folder / CATALOG)
+        self._features = json.loads(known[FEATURES]) if FEATURES in known else None  # logs of before have no names
         self._changes = {entry.position: entry for entry in entries if entry.kind == "catalog"}
         self._versions = list(self._changes)
         self._built: OrderedDict[int, Catalog] = OrderedDict()
@@ -102,7 +105,7 @@ class Log:
         version = self._versions[self._next]
         end = self._row + int((self._items["version"] == version).sum())
         put, entry = self._items[self._row : end], self._changes[version]
-        blob = encode_catalog(_catalog_of(put)) if len(put) and not _is_patch(entry) else None
+        blob = encode_catalog(_catalog_of(put, self._features)) if len(put) and not _is_patch(entry) else None
         self._known.apply(msgspec.structs.replace(entry, blob=blob))
         self._next += 1
         self._row = end
@@ -130,11 +133,11 @@ def _is_patch(entry: Entry) -> bool:
     return isinstance(record, CatalogChanged) and record.patch is not None
 
 
-def _catalog_of(rows: pl.DataFrame) -> Catalog:
+def _catalog_of(rows: pl.DataFrame, features: list[str] | None) -> Catalog:
     """Items of an export as a catalog."""
     coverage, relevance = (
         np.column_stack([np.empty((len(rows), 0)), *rows.select(pl.col(columns))])  # there may be none of them
-        for columns in (r"^coverage:.*$", r"^relevance:\d+$")
+        for columns in (r"^coverage:.*$", r"^relevance:.*$")
     )
     titles = rows["title"].to_list()
     return Catalog(
@@ -143,6 +146,7 @@ def _catalog_of(rows: pl.DataFrame) -> Catalog:
         ids=rows["id"].to_list(),
         titles=None if None in titles else titles,
         topics=[name.removeprefix("coverage:") for name in rows.columns if name.startswith("coverage:")],
+        features=features,
     )
 
 

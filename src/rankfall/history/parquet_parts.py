@@ -44,13 +44,13 @@ class Table:
 
 
 @contextmanager
-def table(path: Path, schema: Mapping[str, Any], mark: str, part: int = 10_000) -> Iterator[Table]:
-    """A table to add rows to; the file at ``path`` appears when the block has ended well."""
+def table(path: Path, schema: Mapping[str, Any], said: Mapping[str, str], part: int = 10_000) -> Iterator[Table]:
+    """A table to add rows to; its file, with ``said`` as metadata, appears when the block has ended well."""
     with replacing(path) as whole, tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
         rows = Table(Path(folder), schema, part)
         yield rows
         rows.flush()
-        pl.scan_parquet(f"{folder}/*.parquet").sink_parquet(whole, row_group_size=part, metadata={MARK: mark})
+        pl.scan_parquet(f"{folder}/*.parquet").sink_parquet(whole, row_group_size=part, metadata=dict(said))
 
 
 def read_mark(path: Path) -> str:

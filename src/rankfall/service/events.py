@@ -74,7 +74,7 @@ def response_of(
         model=model.name,
         items=_ranked_items(resolved, chosen, policy if resolved.request.explain else None),
         model_version=version,
-        policy=model.settings.policy if chosen.arm == "policy" else "baseline",
+        policy=model.settings.policy if chosen.arm == "policy" else "random" if chosen.drawn else "baseline",
         mode=model.settings.mode,
         arm=chosen.arm,
         expires_at=None if expires is None else moment(expires),

@@ -21,12 +21,13 @@ from rankfall.wire import RankRequest
 
 @dataclass(frozen=True)
 class ChosenList:
-    """A list, whose it is, and how it came about."""
+    """A list, whose it is, and how it came about; ``drawn``: at random, not the caller's or the policy's."""
 
     rows: IntArray
     arm: Arm
     ranking: Ranking | None = None
     propensity: float | None = None
+    drawn: bool = False
 
 
 def in_control(model: Model, user: str | None) -> bool:
@@ -89,6 +90,18 @@ class ResolvedRequest:
             raise RankError("nothing may be shown: no item of the baseline is among the candidates")
         return np.array(rows, dtype=np.int64)
 
+    def control(self, rng: np.random.Generator) -> ChosenList:
+        """What the control group gets: the caller's order, or, if the request has none, a list drawn at random.
+
+        The catalog's own order would be no control: it is the same list for everybody, as good or bad as it happens to
+        be.
+        """
+        if self._baseline or self.candidates is not None:
+            return ChosenList(self.baseline(), "control")
+        pool = np.array(self._pool(set())) if self.exclude else np.arange(len(self.catalog))
+        rows = rng.choice(pool, self.k, replace=False)
+        return ChosenList(rows, "control", propensity=_chance(len(pool), self.k), drawn=True)
+
     def learned(self, model: Model, owner: OwnerView) -> ChosenList:
         """The list of the policy, with pinned items in their places; now and then one drawn at random."""
         policy = owner.policy
@@ -110,9 +123,7 @@ class ResolvedRequest:
             return ChosenList(ranking.items, "policy", ranking, None if draws else 1.0)
         free = self.k - len(fixed)
         pool = self._pool(set(fixed.values()))
-        chance = share  # of each list drawn at random; step by step, for their number soon exceeds any float
-        for drawn_already in range(free):
-            chance /= len(pool) - drawn_already
+        chance = share * _chance(len(pool), free)  # of each list drawn at random
         if model.rng.random() >= share:
             return ChosenList(ranking.items, "policy", ranking, None if draws else 1.0 - share + chance)
         drawn = iter(model.rng.choice(pool, free, replace=False).tolist())
@@ -128,6 +139,18 @@ class ResolvedRequest:
         return [row for row in rows if row not in banned]
 
 
+def _chance(items: int, k: int) -> float:
+    """Of each list of k out of so many items, drawn uniformly; step by step, for their number soon exceeds any float.
+
+    >>> _chance(4, 2)
+    0.08333333333333333
+    """
+    chance = 1.0
+    for drawn_already in range(k):
+        chance /= items - drawn_already
+    return chance
+
+
 def given(policy: Policy, rows: IntArray, rng: np.random.Generator) -> Ranking:
     """A list made by someone else, with the features and scores this policy sees in it."""
     return policy.rank(len(rows), rng=rng, fixed=dict(enumerate(rows.tolist())))
@@ -140,7 +163,7 @@ def choose(
     resolved = ResolvedRequest(model, request, owner.policy.catalog)  # rows mean to the policy what they mean here
     try:
         if in_control(model, request.user):
-            return resolved, ChosenList(resolved.baseline(), "control")
+            return resolved, resolved.control(model.rng)
         if model.settings.mode == "online":
             return resolved, resolved.learned(model, owner)
         rows = resolved.baseline()

@@ -33,7 +33,10 @@ class RankRequest(Request, frozen=True, kw_only=True):
     exclude: Annotated[list[ItemId] | None, Meta(description="do not show these")] = None
     baseline: Annotated[
         list[ItemId] | None,
-        Meta(description="your own order: shown to the control group, and when the service cannot rank"),
+        Meta(
+            description="your own order: shown to the control group, and when the service cannot rank. Without it, and "
+            "without candidates, the control group gets lists drawn at random"
+        ),
     ] = None
     request_id: Annotated[
         Name | None, Meta(description="your name for this request: a retry gets the same response")
@@ -85,6 +88,7 @@ class RankResponse(Response, frozen=True, kw_only=True):
 
     ``arm`` says whose list it is: ``policy`` (learned), ``baseline`` or ``control`` (the caller's, by mode or by the
     control group), ``fallback`` (the caller's, because something failed), ``imported`` (shown elsewhere, from a log).
+    ``policy`` names what made it: the policy, ``baseline``, or ``random`` for a control list without a baseline.
     """
 
     event_id: Annotated[str | None, Meta(description="what feedback names; null if the list could not be stored")]

@@ -9,6 +9,8 @@ from hybrid_logs import BY_ITEM, CATALOG, EXAMINED, FLAT, log_of, with_people
 
 from rankfall import Catalog, ProblemError
 from rankfall.experiments.evidence import REFERENCE, Comparison, Verdict, compare, verdict, write_page
+from rankfall.experiments.evidence.comparison import Gain
+from rankfall.experiments.evidence.verdict import Answer, _sentence
 from rankfall.experiments.statistics import interval
 
 LISTS = 12_000
@@ -48,6 +50,24 @@ def test_a_user_who_knows_items_alone_is_not_taken_for_diverse() -> None:
     assert found.rows[0].name == "item, examined_cascade"
     assert found.gain("hybrid, cascade", "topics, cascade").low > 0
     assert "An attraction for each item predicts better" in said.sentence
+
+
+@pytest.mark.parametrize(
+    ("signs", "begins"),
+    [
+        ((1, 1, 1, 1, 0), "For diversity: "),
+        ((1, 1, -1, 0, 0), "Against diversity: "),
+        ((0, 1, 0, 0, 0), "Open: topics matter"),
+        ((0, 0, 1, 0, 0), "Open: topics that items above use up"),
+        ((1, 0, 0, 0, 0), "No sign of diversity: "),
+        ((0, 0, 0, 0, 0), "Neither topics nor features"),
+    ],
+)
+def test_the_sentence_contradicts_no_answer(signs: tuple[int, ...], begins: str) -> None:
+    """Answers of yes (1), no (-1) and cannot be told (0), in the order of the questions."""
+    gains = [Gain(0.01 * sign, 0.01 * sign - 0.005, 0.01 * sign + 0.005, 100) for sign in signs]
+    answers = [Answer("?", "one", "other", gain) for gain in gains]
+    assert _sentence(*answers).startswith(begins)
 
 
 def test_without_a_catalog_only_models_that_need_none_are_compared() -> None:

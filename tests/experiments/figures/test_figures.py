@@ -137,3 +137,14 @@ def test_final_regrets_far_apart_are_on_a_logarithmic_axis_that_holds_them_all()
         low, high = ends.get_ylim()
         assert all(low < row["regret"] < high for row in table)
         assert "standard error over 3 users" in figure.get_supxlabel()
+
+
+def test_values_too_near_each_other_to_be_told_apart_stand_at_even_distances() -> None:
+    gammas = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0)
+    runs = [table(["Mine"]).with_columns(sweep=pl.lit("gamma"), point=pl.lit(point)) for point in range(6)]
+    data = means(checked(pl.concat(runs)))
+    axes = sweeps_figure(data, [Panels("gamma", tuple(range(6)), gammas, "gamma", "gamma")], ["Mine"]).axes[-1]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["0", "0.03", "0.1", "0.3", "1", "3"]
+    assert axes.get_xticks().tolist() == [0, 1, 2, 3, 4, 5]
+    to_scale = Panels("gamma", tuple(range(6)), (0.0, 0.2, 0.4, 0.6, 0.8, 1.0), "gamma", "gamma")
+    assert sweeps_figure(data, [to_scale], ["Mine"]).axes[-1].get_xticks().tolist() == list(to_scale.values)

@@ -59,3 +59,9 @@ def test_without_movielens_a_generated_catalog_takes_its_place(tmp_path: Path, m
     assert "1,000 generated items that look like MovieLens" in " ".join(done.output.split())
     assert done.output.rstrip().endswith(f"Open {out}")
     assert "Comedy no. " in out.read_text()
+
+
+def test_the_page_must_be_called_one(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "look")])
+    assert done.exit_code == 2
+    assert "its name must end in .html" in " ".join(done.output.split())

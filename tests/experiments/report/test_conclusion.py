@@ -52,3 +52,12 @@ def test_one_case_alone() -> None:
     laid = plan(Study("s", USER, ("CascadeHybrid",), k=2, users=2, steps=50))
     table = means({("", 0): {"CascadeHybrid": 20.0}})
     assert conclusion(laid, table) == "CascadeHybrid had a mean regret of 20.0 after 50 steps."
+
+
+def test_one_case_alone_in_a_sweep() -> None:
+    sweep = Sweep({"settings.gamma": (0.1, 0.5, 1.0)})
+    laid = plan(Study("s", USER, ("CascadeHybrid",), sweeps=(sweep,), k=2, users=2, steps=50))
+    table = means({("gamma", n): {"CascadeHybrid": regret} for n, regret in enumerate((20.0, 8.0, 30.0))})
+    assert conclusion(laid, table) == (
+        "CascadeHybrid had a mean regret after 50 steps from 8.00 at gamma = 0.5 to 30.0 at gamma = 1."
+    )

@@ -159,7 +159,7 @@ def test_a_catalog_without_a_recipe_takes_no_values_and_names_of_topics(tmp_path
                 assert "rankfall catalog build makes one that does" in answer.text
             body = {"topics": ["art"], "relevance": [0.5]}
             assert (await client.put("/v1/catalog/items/b", json=body)).status_code == 200
-            assert (await client.get("/v1/catalog/items/b")).json()["coverage"] == {"art": 0.2}
+            assert (await client.get("/v1/catalog/items/b")).json()["coverage"] == {"art": 0.5}
 
     asyncio.run(run())
 

@@ -203,7 +203,9 @@ def test_the_fitted_user_keeps_the_contract_and_predicts_as_the_model_does(attra
 
 def test_a_fit_comes_back_from_its_file_bit_for_bit(tmp_path):
     frame = with_people({"a": log_of(DIVERSE, 200), "ü": log_of(DIVERSE, 200, 1)})
-    titled = Catalog(COVERAGE, RELEVANCE, titles=[f"item {n}" for n in range(len(COVERAGE))], topics=list("abcd"))
+    names = ["log_price", "7", "age"][: RELEVANCE.shape[1]]
+    titles = [f"item {n}" for n in range(len(COVERAGE))]
+    titled = Catalog(COVERAGE, RELEVANCE, titles=titles, topics=list("abcd"), features=names)
     fitted = fit_hybrid(frame, titled, model="examined_cascade", by="user", ridge=1.0, shrinkage=5.0)
     path = tmp_path / "user.parquet"
     fitted.write_parquet(path)
@@ -218,6 +220,22 @@ def test_a_fit_comes_back_from_its_file_bit_for_bit(tmp_path):
             assert other == value, name
     fit_cascade(frame).write_parquet(path)
     assert isinstance(read_fitted(path), Fitted)
+
+
+def test_a_file_of_before_features_had_names_is_read(tmp_path):
+    path = tmp_path / "user.parquet"
+    named = Catalog(COVERAGE, RELEVANCE, features=[f"name {j}" for j in range(RELEVANCE.shape[1])])
+    fitted = fit_hybrid(log_of(DIVERSE, 100), named, ridge=1.0)
+    fitted.write_parquet(path)
+    words = json.loads(pl.read_parquet_metadata(path)["rankfall.fitted_hybrid"])
+    del words["features"]
+    table = fitted.frame()
+    assert "relevance:name 0" in table.columns
+    table = table.rename({f"relevance:name {j}": f"relevance:{j}" for j in range(RELEVANCE.shape[1])})
+    table.write_parquet(path, metadata={"rankfall.fitted_hybrid": json.dumps(words)})
+    again = read_fitted(path)
+    assert again.catalog.features == tuple(f"feature {j}" for j in range(RELEVANCE.shape[1]))
+    assert again.beta.tobytes() == fitted.beta.tobytes()
 
 
 def test_files_that_are_no_such_user_are_refused_in_words(tmp_path):

@@ -47,8 +47,8 @@ class Built:
         lines = [f"{len(catalog):,} items, {catalog.n_topics} topics, {catalog.n_features} features"]
         if log is not None:
             lines.append(
-                f"log        {log.rows:,} rows, {log.people:,} people, who clicked {log.clicked.nnz:,} different "
-                f"items in all; {int((log.shown == 0).sum()):,} items never shown"
+                f"log        {log.rows:,} rows, {log.people:,} people, {log.clicked.nnz:,} pairs of a person and an "
+                f"item they clicked; {int((log.shown == 0).sum()):,} items never shown"
                 + (f"; {log.unknown:,} rows show items that are not in the table" if log.unknown else "")
             )
         lines.append(f"coverage   {self.coverage}")
@@ -103,7 +103,7 @@ def build_catalog(
     >>> table = pl.DataFrame({"id": ["a", "b", "c"], "topics": ["war|art", "art", "war"], "price": [10, 20, 30]})
     >>> catalog = build_catalog(table).catalog
     >>> catalog.features, catalog.coverage.tolist()
-    (('constant', 'price'), [[0.2, 0.2], [0.2, 0.0], [0.0, 0.2]])
+    (('constant', 'price'), [[0.5, 0.5], [0.5, 0.0], [0.0, 0.5]])
     """
     whole("rank", rank, ProblemError, low=0)
     if smoothing is not None:

@@ -79,6 +79,11 @@ def _sentence(plain: Answer, topics: Answer, diminishing: Answer, both: Answer, 
             "Open: topics matter in this log, and it does not say whether items above use them up. More lists, or "
             "lists that vary more, would tell."
         )
+    elif diminishing.says == "yes":
+        said = (
+            "Open: topics that items above use up predict clicks better than topics that stay, and it cannot be told "
+            "whether they add anything to features alone. More lists would tell."
+        )
     elif plain.says == "yes":
         said = (
             "No sign of diversity: features tell which items are clicked, and topics add nothing that this log can "

@@ -24,6 +24,7 @@ _SHOWN = 3
 
 _LINE = 24  # characters of a line in titles
 _FAR = 4.0  # final regrets that differ by more than this factor are drawn on a logarithmic axis
+_CROWDED = 0.04  # numbers nearer to each other than this share of their range are drawn at even distances
 _COLUMNS = 12  # panels of a row share this many, so that two, three or four of them fill it
 
 
@@ -55,6 +56,12 @@ class Panels:
     def numeric(self) -> bool:
         """Whether the axis is one of numbers."""
         return all(isinstance(value, int | float) and not isinstance(value, bool) for value in self.values)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether some numbers are too near each other to be told apart on an axis to scale, as 0, 0.03, 0.1 ... 3."""
+        values = np.unique(self.values) if self.numeric else np.empty(0)
+        return len(values) > 1 and bool(np.diff(values).min() < _CROWDED * np.ptp(values))
 
     def named(self, place: int) -> str:
         """One value in words: numbers with their symbol, words as they are, in short lines."""
@@ -156,7 +163,10 @@ def _over_steps(axes: Axes, data: pl.DataFrame, look: Look) -> None:
 
 def _finals(axes: Axes, data: pl.DataFrame, row: Panels, look: Look) -> None:
     """Final regret at every point of a row, standard errors as bars."""
-    places = list(row.values) if row.numeric else list(range(len(row.values)))
+    to_scale = row.numeric and not row.crowded
+    places = list(row.values) if to_scale else list(range(len(row.values)))
+    if row.crowded:
+        places = [sorted(set(row.values)).index(value) for value in row.values]
     where = dict(zip(row.points, places, strict=True))
     last = data.filter(data["step"] == data["step"].max())
     apart = 0.008 * (max(places) - min(places))  # cases stand side by side, so that bars do not hide one another
@@ -169,9 +179,11 @@ def _finals(axes: Axes, data: pl.DataFrame, row: Panels, look: Look) -> None:
         bars = None if np.isnan(error).all() else np.nan_to_num(error)
         beside = np.array([where[point] for point in points]) + apart * (index - (len(look.names) - 1) / 2)
         axes.errorbar(beside, mean, yerr=bars, elinewidth=0.8, capsize=1.6, capthick=0.8, **look.line(name))
-    if row.numeric:
+    if to_scale:
         ticks = sorted(places)
         axes.set_xticks(ticks[:: -(-len(ticks) // 6)])
+    elif row.crowded:
+        axes.set_xticks(places, [f"{value:g}" for value in row.values])
     else:
         axes.set_xticks(places, [row.named(place) for place in places], fontsize=6)
         axes.margins(x=0.6 / len(places))

@@ -57,7 +57,14 @@ def _context(built: Built, items: str, log: str | None) -> dict[str, Any]:
         ]
     counts += [("coverage", built.coverage), ("length of features", f"{_length(built):.2f} on average")]
     dropped = [(each.column, each.note) for each in built.columns if each.rule is None]
-    return {"catalog": catalog, "counts": counts, "features": features, "dropped": dropped, "topics": topics}
+    return {
+        "catalog": catalog,
+        "clicks": None if seen is None else f"{seen.clicked.nnz:,}",
+        "counts": counts,
+        "features": features,
+        "dropped": dropped,
+        "topics": topics,
+    }
 
 
 def _named(names: tuple[str, ...]) -> str:

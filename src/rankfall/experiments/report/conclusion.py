@@ -47,8 +47,7 @@ def conclusion(
         if len(there) > 1:
             winners.append(_Winner(*min(there, key=lambda place: last[place])))
     if not winners:
-        only = groups[0][0]
-        return f"{only[2]} had a mean regret of {short(last.get(only))} after {plan.study.steps:,} steps."
+        return _alone(plan, [place for group in groups for place in group if place in last], last)
     if not plan.study.sweeps:
         return _without_sweeps(plan, last, groups)
     leader = Counter(winner.case for winner in winners).most_common(1)[0][0]
@@ -69,6 +68,22 @@ def _groups(plan: Plan) -> list[list[tuple[str, int, str]]]:
         alike = (entry.sweep, entry.point, setup.user, setup.k, setup.users)
         groups.setdefault(alike, []).append((entry.sweep, entry.point, entry.case.label))
     return list(groups.values())
+
+
+def _alone(plan: Plan, places: list[tuple[str, int, str]], last: Mapping[tuple[str, int, str], float]) -> str:
+    """A case that is compared with no other: its mean regret, or where in the sweeps it was lowest and highest."""
+    places.sort(key=lambda place: last[place])
+    lowest, highest, after = places[0], places[-1], f"after {plan.study.steps:,} steps"
+    if lowest[:2] == highest[:2]:
+        return f"{lowest[2]} had a mean regret of {short(last[lowest])} {after}."
+    columns = axis_columns(plan.study)
+    points = {sweep.name: sweep.points for sweep in plan.study.sweeps}
+
+    def said(place: tuple[str, int, str]) -> str:
+        at = points[place[0]][place[1]]
+        return f"{short(last[place])} at {' with '.join(axis_text(columns[path], at[path]) for path in at)}"
+
+    return f"{lowest[2]} had a mean regret {after} from {said(lowest)} to {said(highest)}."
 
 
 def _without_sweeps(

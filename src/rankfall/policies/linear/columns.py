@@ -27,7 +27,7 @@ def laid_out(catalog: Catalog, coverage: Block, relevance: Block) -> Items:
     if np.abs(features).max(initial=0.0) > LARGEST_GIVEN:
         row, column = np.argwhere(np.abs(features) > LARGEST_GIVEN)[0]
         raise CatalogError(
-            f"relevance is {features[row, column]:g} at row {row}, feature {column}; "
+            f"relevance is {features[row, column]:g} at row {row}, {catalog.features[column]}; "
             f"scale features to about 1 (at most {LARGEST_GIVEN:g})"
         )
     return items_of(

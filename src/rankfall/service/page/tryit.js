@@ -9,7 +9,7 @@ const COLOURS = 8; // topics with a colour of their own; the others share one
 const ARMS = {
   policy: "the learned list",
   baseline: "the catalog's order, because the mode does not show learned lists",
-  control: "the catalog's order, because this user is in the control group",
+  control: "a list drawn at random, because this user is in the control group and no baseline was sent",
   fallback: "the catalog's order, because something failed inside",
 };
 

@@ -125,7 +125,7 @@ function lift(policy, control, share) {
 
 function noBaseline() {
   return ["Send your own order as ", h("code", {}, "baseline"), " with each request: without it control lists are the "
-    + "candidates, or the first items of the catalog, in their order, and the gain over them looks larger than it is."];
+    + "candidates in their order or, without candidates, drawn at random, and the gain is one over chance only."];
 }
 
 /** `name` is whose weights these are, where each user or segment learns apart; `showAll` asks for all of them. */

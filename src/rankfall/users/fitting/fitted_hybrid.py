@@ -146,12 +146,13 @@ class FittedHybrid:
         return User(self._attraction(number), click_model(self.model, self.examination, self.termination, k), reward)
 
     def frame(self) -> pl.DataFrame:
-        """A row for each item (``coverage:TOPIC``, ``relevance:N``, ``views``), and one of weights for each group."""
+        """A row for each item (``coverage:TOPIC``, ``relevance:FEATURE``, ``views``), one of weights for each group."""
         return hybrid_table(self)
 
     def write_parquet(self, path: str | Path) -> None:
         """Write the model to a file, which appears whole or not at all: :meth:`frame`, and the rest as metadata."""
         said: dict[str, Any] = {"format": FORMAT, "examination": self.examination.tolist()}
+        said["features"] = self.catalog.features
         said |= {name: getattr(self, name) for name in SAID}
         with replacing(path) as temporary:
             self.frame().write_parquet(temporary, metadata={HYBRID_KEY: json.dumps(said)})

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from rankfall.arrays import FloatArray, finite
-from rankfall.catalog import Catalog
+from rankfall.catalog import Catalog, feature_columns
 from rankfall.errors import ProblemError
 from rankfall.users.fitting.hybrid_columns import WHOLE, AttractionKind, HybridModel
 
@@ -43,7 +43,7 @@ def hybrid_table(fitted: FittedHybrid) -> pl.DataFrame:
     text = bool(catalog.ids) and isinstance(catalog.ids[0], str)
     ids = pl.Series("item", list(catalog.ids), dtype=pl.String if text else pl.Int64)
     features = {f"{_COVERAGE}{name}": j for j, name in enumerate(catalog.topics)}
-    plain = {f"{_RELEVANCE}{j}": j for j in range(catalog.n_features)}
+    plain = {name: j for j, name in enumerate(feature_columns(catalog.features))}
     shown = pl.DataFrame(
         {
             "row": ["item"] * items,
@@ -90,6 +90,7 @@ def restored(said: dict[str, Any], table: pl.DataFrame) -> dict[str, Any]:
         ids=items["item"].to_list(),
         titles=None if items["title"].null_count() else items["title"].to_list(),
         topics=[name.removeprefix(_COVERAGE) for name in coverage],
+        features=said.get("features"),  # files of earlier versions have no names of features
     )
     examination = finite("examination", said["examination"], 1, ProblemError)
     if not len(examination) or ((examination < 0) | (examination > 1)).any():
