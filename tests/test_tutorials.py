@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 from needs import missing
 from ports import ReservedPort
-from waiting import PATIENCE, wait_until
+from waiting import PATIENCE, START_PATIENCE, wait_until
 
 from rankfall.cli import app
 
@@ -54,12 +54,12 @@ class Reader:
         self._port = ReservedPort()
         self._servers: list[subprocess.Popen[bytes]] = []
 
-    def follow(self, tutorial: str, kinds: tuple[str, ...] = ("python", "py", "toml")) -> None:
+    def follow(self, tutorial: str) -> None:
         """All files and commands of a tutorial, in order."""
         for kind, text in blocks((DOCS / f"{tutorial}.md").read_text()):
             here = text.replace("8321", str(self._port.number))
             first = here.splitlines()[0]
-            if kind in kinds and first.startswith("# "):
+            if kind in ("python", "py", "toml") and first.startswith("# "):
                 Path(first.removeprefix("# ")).write_text(here)
             if kind == "console":
                 self._block(here)
@@ -81,7 +81,7 @@ class Reader:
     def _shell(self, lines: list[str]) -> None:
         if not lines:
             return
-        script = "set -euo pipefail\n" + "\n".join(lines).replace("curl -s ", "curl -sSf --retry 0 --noproxy '*' ")
+        script = "set -euo pipefail\n" + "\n".join(lines).replace("curl -s ", "curl -sSf ")
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
         environment = {**os.environ, "PATH": path, "no_proxy": "*"}
         done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, timeout=PATIENCE)
@@ -102,7 +102,7 @@ class Reader:
             except httpx.TransportError:
                 return False
 
-        wait_until(ready)
+        wait_until(ready, START_PATIENCE)
 
     def close(self) -> None:
         for server in self._servers:

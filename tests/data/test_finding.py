@@ -46,9 +46,7 @@ def test_a_damaged_zip(tmp_path: Path, temporary: Path) -> None:
     with pytest.raises(FileError, match=r"cannot unpack .*no\.zip: File is not a zip file"):
         find(tmp_path / "no.zip")
     (tmp_path / "ratings.csv").write_text("user,item,rating\n")
-    with pytest.raises(
-        FileError, match=r"ratings\.csv is a table; give the table of its items too, with --items-table"
-    ):
+    with pytest.raises(FileError, match=r"ratings\.csv is a table; give the table of its items too"):
         find(tmp_path / "ratings.csv")
     write_csv(tmp_path / "top")
     with zipfile.ZipFile(tmp_path / "bad.zip", "w") as archive:
