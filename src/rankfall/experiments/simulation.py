@@ -80,19 +80,20 @@ def simulate(
         changing, best = None, user.reward(user.best(k))
         play = episode_for(policy, user, k, best, policy_rng)
     step, chunk = 0, 16
-    totals, recorded = np.zeros(4), np.empty((4, len(marks)))
-    for index, mark in enumerate(marks):
-        while step < mark:
-            n = min(chunk, int(mark) - step)
-            began = time.perf_counter()
-            play(coin_rng.random((n, k)), totals)
-            if n == chunk:  # coins come in one stream, so the size of a chunk changes nothing but the speed
-                chunk = _next_chunk(chunk, time.perf_counter() - began)
-            step += n
-            if progress is not None:
-                progress(n)
-        recorded[:, index] = totals
-    regret, clicks, touched, covered = recorded
+    recorded, last = np.empty((len(marks), 4)), np.zeros(4)
+    while step < marks[-1]:  # coins come in one stream, so the size of a chunk changes nothing but the speed
+        n = min(chunk, int(marks[-1]) - step)
+        totals = np.empty((n + 1, 4))
+        totals[0] = last
+        began = time.perf_counter()
+        play(coin_rng.random((n, k)), totals)
+        chunk = _next_chunk(chunk, time.perf_counter() - began)
+        here = slice(*np.searchsorted(marks, (step, step + n), side="right"))
+        recorded[here], last = totals[marks[here] - step], totals[n]
+        step += n
+        if progress is not None:
+            progress(n)
+    regret, clicks, touched, covered = np.ascontiguousarray(recorded.T)
     if changing is not None:
         best = changing.earnable / steps
     return Run(marks, regret, clicks.astype(np.int64), touched, covered, best)

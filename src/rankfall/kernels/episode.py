@@ -47,16 +47,16 @@ def largest_shown(items: Items, features: Any, before: float) -> float:
 
 @leaf
 def click_and_learn(
-    state: State, whole: bool, user: UserArrays, coins: Any, best: float, totals: Any, at: Scene
+    state: State, whole: bool, user: UserArrays, coins: Any, best: float, before: Any, after: Any, at: Scene
 ) -> None:
     """The user clicks in the list that is shown, and the policy learns; see :func:`episode`."""
     attraction(at.shown, user, at.topics, at.alpha)
     click = first_click(at.alpha, coins)
     touched, weighted = covered(at.topics)
-    totals[0] += best - some_click(at.alpha)
-    totals[1] += click >= 0
-    totals[2] += touched
-    totals[3] += weighted
+    after[0] = before[0] + (best - some_click(at.alpha))
+    after[1] = before[1] + (click >= 0)
+    after[2] = before[2] + touched
+    after[3] = before[3] + weighted
     k = len(at.shown)
     if click < 0:
         learn(state, at.features, at.rewards, k, at.gain)
@@ -85,7 +85,8 @@ def episode(
     """Show, click and learn, one step for each row of ``coins`` (steps, k).
 
     ``drawn`` (steps, k), or (0, k) for none, holds lists to show instead of the policy's; a row of -1 is none.
-    Adds to ``totals`` (4): the regret, the lists clicked, the topics touched, and the topics covered, by weight.
+    Fills ``totals`` (steps + 1, 4) with sums from its first row on: the regret, the lists clicked, the topics touched, and
+    the topics covered, by weight.
     Returns the largest feature shown where features may grow; stops before learning from one beyond ``largest``.
     What is below the click is learned from only if the ``whole`` list counts as seen.
     """
@@ -117,5 +118,5 @@ def episode(
         extreme = largest_shown(items, at.features, extreme)
         if not extreme <= largest:
             return extreme
-        click_and_learn(state, whole, user, coins[step], best, totals, at)
+        click_and_learn(state, whole, user, coins[step], best, totals[step], totals[step + 1], at)
     return extreme

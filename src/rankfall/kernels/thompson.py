@@ -268,5 +268,5 @@ def episode(
         extreme = largest_shown(items, at.features, extreme)
         if not extreme <= largest:
             break
-        click_and_learn(state, whole, user, coins[step], best, totals, at)
+        click_and_learn(state, whole, user, coins[step], best, totals[step], totals[step + 1], at)
     return extreme, scored

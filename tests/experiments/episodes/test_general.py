@@ -43,17 +43,17 @@ def test_the_plain_loop_adds_up_as_it_always_did():
     """The sums before they were kept as plain numbers: an array, added to at each step."""
     person = User(PerItem(np.linspace(0.1, 0.7, 6)), Cascade())
     best = person.reward(person.best(3))
-    totals, expected = np.zeros(4), np.zeros(4)
+    totals, expected = np.zeros((201, 4)), np.zeros(4)
     policy, again = Shuffling(6), Shuffling(6)
     coin_rng, rng = streams(3)
     coins = coin_rng.random((200, 3))
     any_policy_with_any_user(policy, Wrapped(person), 3, best, rng)(coins, totals)
     _, rng = streams(3)
-    for flips in coins:
+    for step, flips in enumerate(coins, 1):
         ranking = again.rank(3, rng=rng)
         click = person.click(ranking.items, flips)
         expected += best - person.reward(ranking.items), click is not None, *person.covered(ranking.items)
-    assert totals.tobytes() == expected.tobytes()
+        assert totals[step].tobytes() == expected.tobytes()
 
 
 def test_a_simulation_remembers_a_bounded_number_of_lists():

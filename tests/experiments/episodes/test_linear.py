@@ -73,9 +73,9 @@ def test_the_pairs_that_are_not() -> None:
 def test_the_last_episode_fits_every_pair() -> None:
     play = EPISODES[-1](Shuffling(12), Wrapped(CascadeUser(X, Z, **PREFERENCES)), 3, 0.5, np.random.default_rng(0))
     assert play is not None
-    totals = np.zeros(4)
+    totals = np.zeros((3, 4))
     play(np.full((2, 3), 0.999), totals)
-    assert totals[1] == 0
+    assert totals[:, 1].tolist() == [0, 0, 0]
     for policy in (CascadeHybrid(CATALOG), Shuffling(12)):
         assert callable(episode_for(policy, CascadeUser(X, Z, **PREFERENCES), 3, 0.5, np.random.default_rng(0)))
 

@@ -33,11 +33,11 @@ class ChangingUser:
             now = self._at(self._step + i)
             if now is not self._now:
                 if i > begin:
-                    self._stretch(coins[begin:i], totals)
+                    self._stretch(coins[begin:i], totals[begin : i + 1])
                 begin, self._now = i, now
                 self._best = now.reward(now.best(self._k))
                 self._play = episode_for(self._policy, now, self._k, self._best, self._rng)
-        self._stretch(coins[begin:], totals)
+        self._stretch(coins[begin:], totals[begin:])
         self._step += len(coins)
 
     def _stretch(self, coins: FloatArray, totals: FloatArray) -> None:

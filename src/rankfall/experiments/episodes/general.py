@@ -18,7 +18,8 @@ def any_policy_with_any_user(
     covered = getattr(user, "covered", None)
 
     def play(coins: FloatArray, totals: FloatArray) -> None:
-        regret, clicks, touched, weighted = totals.tolist()
+        regret, clicks, touched, weighted = totals[0].tolist()
+        after = []
         if covered is None:
             touched = weighted = np.nan
         for flips in coins:
@@ -33,7 +34,8 @@ def any_policy_with_any_user(
                 topics, share = covered(items)
                 touched += topics
                 weighted += share
-        totals[:] = regret, clicks, touched, weighted
+            after.append((regret, clicks, touched, weighted))
+        totals[1:] = after
 
     return play
 
@@ -48,7 +50,8 @@ def any_policy_with_user(
     rank, update, view, decide = policy.rank, policy.update, _Memory(user).view, user.decide
 
     def play(coins: FloatArray, totals: FloatArray) -> None:
-        regret, clicks, touched, weighted = totals.tolist()
+        regret, clicks, touched, weighted = totals[0].tolist()
+        after = []
         for flips in coins.tolist():  # plain numbers: a tabular policy takes no longer than unpacking an array
             ranking = rank(k, rng=rng)
             chances, reward, topics, share = view(ranking.items)
@@ -59,7 +62,8 @@ def any_policy_with_user(
                 clicks += 1.0
             touched += topics
             weighted += share
-        totals[:] = regret, clicks, touched, weighted
+            after.append((regret, clicks, touched, weighted))
+        totals[1:] = after
 
     return play
 
