@@ -85,8 +85,8 @@ def episode(
     """Show, click and learn, one step for each row of ``coins`` (steps, k).
 
     ``drawn`` (steps, k), or (0, k) for none, holds lists to show instead of the policy's; a row of -1 is none.
-    Fills ``totals`` (steps + 1, 4) with sums from its first row on: the regret, the lists clicked, the topics touched, and
-    the topics covered, by weight.
+    Fills ``totals`` (steps + 1, 4) with sums from its first row on: the regret, the lists clicked, the topics touched,
+    and the topics covered, by weight.
     Returns the largest feature shown where features may grow; stops before learning from one beyond ``largest``.
     What is below the click is learned from only if the ``whole`` list counts as seen.
     """

@@ -12,8 +12,9 @@ from rankfall.policies.policy import PolicyLike
 from rankfall.users import Environment
 
 Play: TypeAlias = Callable[[FloatArray, FloatArray], None]
-"""Plays one step for each row of coins (n, k), and fills in ``totals`` (n + 1, 4) what there is after each of them: regret,
-clicks, topics touched, and topics covered, summed from the beginning. Its first row comes in with the sums so far."""
+"""Plays one step for each row of coins (n, k), and fills in ``totals`` (n + 1, 4) what there is after each of them:
+regret, clicks, topics touched, and topics covered, summed from the beginning. Its first row comes in with the sums so
+far."""
 
 Episode: TypeAlias = Callable[[PolicyLike, Environment, int, float, np.random.Generator], Play | None]
 """Takes policy, user, k, reward of the best list, and the policy's randomness; gives how to play them, or None."""
