@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 from engines import WAIT, FakeClock, Quiet, arrays, make_model, open_engine, patch, small_catalog
 from zero_one_zero import execute
@@ -380,31 +379,8 @@ def test_a_model_with_rewards_for_clicks_alone_has_the_bits_of_one_without(engin
     assert arrays(engine, "one") == arrays(engine, "plain")
 
 
-def learned(folder: Path, rewards: dict[str, float]) -> Ridge:
-    """What a model knows, from the files of an export alone: as docs/logs.md says."""
-    lists = pl.read_parquet(folder / "events.parquet").filter(pl.col("learn"), pl.col("result").is_not_null())
-    by_id = {event["event_id"]: event for event in lists.iter_rows(named=True)}
-    outcomes = pl.read_parquet(folder / "outcomes.parquet").filter(pl.col("event_id").is_in(list(by_id)))
-    told = [(event["seq"], event, None) for event in by_id.values()]
-    told += [(one["seq"], by_id[one["event_id"]], one) for one in outcomes.iter_rows(named=True)]
-    ridge, largest = Ridge(4), max(rewards.values())
-    for seq, event, outcome in sorted(told, key=lambda one: one[0]):
-        features = np.array(event["features"]).reshape(-1, event["columns"])
-        click = min(event["clicked"], default=None)
-        seen = len(features) if click is None else click + 1
-        if outcome is None:
-            earned = np.zeros(len(features))
-            earned[event["clicked"]] = rewards["click"] / largest
-            early = outcomes.filter(pl.col("event_id") == event["event_id"], pl.col("seq") < seq).sort("seq")
-            for one in early.iter_rows(named=True):
-                earned[one["position"]] += rewards[one["type"]] * one["value"] / largest
-            ridge.learn(features[:seen], earned[:seen])
-        elif seq > event["seq"] and outcome["position"] < seen:
-            ridge.earn(features[outcome["position"]], rewards[outcome["type"]] * outcome["value"] / largest)
-    return ridge
-
-
 def test_the_export_says_all_of_it_to_the_bit(engine: Quiet, tmp_path: Path) -> None:
+    """By the code of docs/logs.md, which has nothing of the service."""
     rng = np.random.default_rng(3)
     events = [engine.rank_now(k=4) for _ in range(30)]
     for turn in rng.permutation(90):
@@ -415,8 +391,12 @@ def test_the_export_says_all_of_it_to_the_bit(engine: Quiet, tmp_path: Path) -> 
             tell(engine, event, int(rng.integers(1, 5)), kind, value=float(rng.random()))
     done = export(engine.store, tmp_path)
     assert (done.lists, done.with_feedback, done.outcomes) == (30, 30, 60)
-    assert learned(tmp_path, REWARDS).arrays()["moment"].any()
-    assert {name: one.tobytes() for name, one in learned(tmp_path, REWARDS).arrays().items()} == arrays(engine)
+    page = (Path(__file__).parents[2] / "docs" / "logs.md").read_text()
+    words: dict[str, Any] = {}
+    exec(page.split("```python\n")[1].split("```")[0], words)
+    learned = words["learned"](tmp_path, rewards=REWARDS).arrays()
+    assert learned["moment"].any()
+    assert {name: one.tobytes() for name, one in learned.items()} == arrays(engine)
 
 
 # What can have rewards

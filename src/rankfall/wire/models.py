@@ -187,7 +187,7 @@ class RewardCounts(Response, frozen=True):
     sd: float | None
 
 
-class ArmCounts(Response, frozen=True):
+class ArmCounts(Response, frozen=True, omit_defaults=True):
     """Lists of one arm: how many have feedback, how many a click, and the share of clicks.
 
     ``reward`` is what they earned, as the settings have it, where these say what outcomes are worth.
