@@ -163,6 +163,22 @@ def test_what_is_rejected(engine: Quiet) -> None:
     assert engine.store.outcomes_on(event.id) == []
 
 
+def test_a_list_takes_so_many_outcomes(engine: Quiet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rankfall.service.outcomes.MOST", 3)
+    event, other = engine.rank_now(), engine.rank_now()
+    engine.feed_now((event.id, 1))
+    assert tell(engine, event, 1) == "accepted"
+    more = [{"position": 1, "type": "cart", "outcome_id": f"{n}"} for n in range(3)]
+    assert [one.result for one in engine.outcome_now(event.id, *more)] == ["accepted", "accepted", "rejected"]
+    assert why(engine, event.id, position=2, type="cart") == (
+        "rejected",
+        "the list has 3 outcomes; at most 3 are taken",
+    )
+    assert tell(engine, event, 1) == "duplicate"  # what is there is there
+    assert tell(engine, other, 1) == "accepted"
+    check(engine, (event, 1, [(1 + 5 + 2 + 2) / 5]))
+
+
 def test_a_model_without_rewards_rejects_outcomes(engine: Quiet) -> None:
     make_model(engine, "plain")
     event = engine.rank_now("plain")
@@ -273,7 +289,7 @@ def check_nothing_learned(engine: Quiet) -> None:
     assert not engine.view_now().policy.state()["moment"].any()
 
 
-def test_a_user_who_is_forgotten(place: str, clock: FakeClock) -> None:
+def test_a_user_who_is_forgotten(place: str, clock: FakeClock, tmp_path: Path) -> None:
     one, other = open_engine(place, clock), open_engine(place, clock)
     try:
         make_model(one, "own", scope="user", rewards=REWARDS)
@@ -293,6 +309,10 @@ def test_a_user_who_is_forgotten(place: str, clock: FakeClock) -> None:
         assert tell(one, events[0], 2, "dislike") == "unknown"
         check(one, (events[1], 2, [0, 0.6]), model="own", owner="ben")
         check_nothing_left(place, "anna")
+        left = execute(place, "SELECT outcome_of, outcome_key FROM journal WHERE kind = 'forgotten'")
+        assert len(left) == 5  # entries stay, and say nothing but what is counted
+        assert {tuple(row) for row in left} == {(None, None)}
+        assert export(one.store, tmp_path).outcomes == 1  # ben's
         execute(place, "DELETE FROM checkpoints")
         for engine in (one, other, open_engine(place, clock)):
             engine.fold()

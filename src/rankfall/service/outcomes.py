@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
+from rankfall.catalog import Id
 from rankfall.errors import short
 from rankfall.journal.entries import OutcomeGiven, encode
 from rankfall.policies.rewards import CLICK
@@ -17,6 +19,9 @@ from rankfall.stores import Event, OnOutcome, Transaction
 from rankfall.wire import Click, Outcome
 
 K = TypeVar("K", bound=Hashable)
+
+MOST = 500
+"""Outcomes that one list takes: whoever folds one reads those before it."""
 
 
 class Reported(NamedTuple):
@@ -33,28 +38,49 @@ def store_outcomes(
     """Append outcomes to the journal; what became of each."""
     results: dict[K, FeedbackResult] = {}
     entries: dict[K, OnOutcome] = {}
+    lists: dict[str, _List] = {}
     own = set()
     for place, one in reported.items():
-        result, position = _judge(tx, one, now, models)
-        results[place] = result
+        event = one.event
+        if event.id not in lists:
+            lists[event.id] = _List(positions_of(event), tx.count_outcomes(event.id))
+        shown = lists[event.id]
+        results[place], position = _judge(tx, one, shown.positions, now, models)
         if position is None:
             continue
-        key = key_of(one.event.id, position, one.outcome)
-        if (one.token, one.event.id, key) in own:  # twice in one call: the first counts
+        key = key_of(event.id, position, one.outcome)
+        if (one.token, event.id, key) in own:  # twice in one call: the first counts
             results[place] = _duplicate(one)
-            continue
-        own.add((one.token, one.event.id, key))
-        record = encode(OutcomeGiven(position, one.outcome.type, one.outcome.value))
-        event = one.event
-        entries[place] = OnOutcome(record, event.id, key, event.model, event.owner, now.time, one.token)
-    places = sorted(entries, key=lambda place: entries[place].event_id)  # as feedback is
+        elif shown.outcomes >= MOST and tx.token_of_outcome(event.id, key) is None:
+            reason = f"the list has {shown.outcomes} outcomes; at most {MOST} are taken"
+            results[place] = FeedbackResult("rejected", reason, event.model, outcome=one.outcome.type)
+        else:
+            own.add((one.token, event.id, key))
+            shown.outcomes += 1
+            record = encode(OutcomeGiven(position, one.outcome.type, one.outcome.value))
+            entries[place] = OnOutcome(record, event.id, key, event.model, event.owner, now.time, one.token)
+    return results | _append(tx, reported, entries)
+
+
+@dataclass
+class _List:
+    """A list that outcomes are reported on: where its items are, and how many outcomes it has."""
+
+    positions: Mapping[Id, int]
+    outcomes: int
+
+
+def _append(tx: Transaction, reported: Mapping[K, Reported], entries: Mapping[K, OnOutcome]) -> dict[K, FeedbackResult]:
+    """Append in the order of event ids, as feedback is; what could not be appended."""
+    refused: dict[K, FeedbackResult] = {}
+    places = sorted(entries, key=lambda place: entries[place].event_id)
     for place, stored in zip(places, tx.append_outcomes([entries[place] for place in places]), strict=True):
-        if not stored:
-            results[place] = _refused(tx, reported[place], entries[place]) or results[place]
-        elif not reported[place].event.active:  # what came of it shows that the list was shown
-            event = reported[place].event
+        event = reported[place].event
+        if stored and not event.active:  # what came of it shows that the list was shown
             tx.activate(event.id, event.expires, event.gaps)
-    return results
+        if not stored and (result := _refused(tx, reported[place], entries[place])) is not None:
+            refused[place] = result
+    return refused
 
 
 def key_of(event_id: str, position: int, outcome: Outcome) -> str:
@@ -71,12 +97,11 @@ def key_of(event_id: str, position: int, outcome: Outcome) -> str:
 
 
 def _judge(
-    tx: Transaction, one: Reported, now: Moment, models: Mapping[str, Model]
+    tx: Transaction, one: Reported, positions: Mapping[Id, int], now: Moment, models: Mapping[str, Model]
 ) -> tuple[FeedbackResult, int | None]:
     """Whether an outcome could be accepted if it were the first, and the 0-based position of its item."""
     outcome, event = one.outcome, one.event
     kind = outcome.type
-    positions = positions_of(event)
     wanted = Click(outcome.id, outcome.position)
     position = position_of(wanted, positions)
     reason = None

@@ -193,6 +193,10 @@ class Transaction:
         ]
         return [bool(stored) for stored in self.run_many(sql, rows)]
 
+    def count_outcomes(self, event_id: str) -> int:
+        """How many outcomes an event has."""
+        return int(self.run("SELECT count(*) FROM journal WHERE outcome_of = ?", (event_id,))[0][0])
+
     def token_of_outcome(self, event_id: str, key: str) -> str | None:
         """The token of an outcome on an event, if there is one with this key."""
         rows = self.run("SELECT token FROM journal WHERE outcome_of = ? AND outcome_key = ?", (event_id, key))

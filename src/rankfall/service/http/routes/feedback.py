@@ -55,7 +55,7 @@ async def feedback(request: Request) -> Response:
     """
     state, grant = state_of(request), grant_of(request)
     given = _feedback_in(body_of(request))
-    state.limits.check_batch(len(given))
+    state.limits.check_batch(sum(len(one.reports) for one in given))
     results = await state.engine.writer.submit(GiveFeedback(tuple(given), grant.models_for("feedback")))
     for fed in results:
         state.metrics.count_feedback(fed)
