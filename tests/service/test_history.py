@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rankfall.errors import ConflictError, NotFoundError
+from rankfall.history.export import export
 from rankfall.policies.linear.ridge import Ridge
 from rankfall.service.commands import Activate, ForgetUser, PatchItem, PutItems, Reset, Restore, TakeSnapshot
 from rankfall.service.template import changed
@@ -25,8 +26,12 @@ MODELS: dict[str, dict[str, Any]] = {
     "own": {"scope": "user"},
     "counted": {"scope": "global", "policy": "CascadeKLUCB"},
     "recent": {"scope": "user", "policy": "CascadeSWUCB", "forgetting": {"window": 3}},
-    "valued": {"scope": "user", "feedback": "last_click", "rewards": {"click": 1, "cart": 2, "bought": 5, "no": -1}},
-    "valued by all": {"scope": "global", "rewards": {"click": 0.5, "cart": 0.2, "bought": 0.3, "no": -2}},
+    "valued": {"scope": "user", "rewards": {"click": 1, "cart": 2, "bought": 5, "no": -1}},
+    "valued by all": {
+        "scope": "global",
+        "feedback": "last_click",
+        "rewards": {"click": 0.5, "cart": 0.2, "bought": 0.3, "no": -2},
+    },
 }
 ALIKE = {
     "shared": ["CascadeHybrid", "CascadeHybridTS", "CascadeHybridGreedy", "CascadeHybridEpsilon"],
@@ -348,6 +353,30 @@ def test_any_history_gives_the_state_of_its_answers_at_length(
     tmp_path: Path, operations: list[tuple[Any, ...]], room: int
 ) -> None:
     check_history(FOLDERS, tmp_path, operations, room)
+
+
+@histories(25)
+def test_any_history_is_in_its_export(tmp_path: Path, operations: list[tuple[Any, ...]], room: int) -> None:
+    """By the code of docs/logs.md, which is for models that were never reset."""
+    page = (Path(__file__).parents[2] / "docs" / "logs.md").read_text()
+    words: dict[str, Any] = {}
+    exec(page.split("```python\n")[1].split("```")[0], words)
+    folder = tmp_path / f"{next(FOLDERS)}"
+    history = History(str(folder), room)
+    try:
+        for operation in operations:
+            if operation[0] not in ("reset", "restore"):
+                history.do(operation)
+        export(history.engine.store, folder)
+        for user in USERS:
+            learned = history.learned["valued"].get(user)
+            if learned:
+                known = words["learned"](folder, "valued", user, MODELS["valued"]["rewards"])
+                assert {name: one.tobytes() for name, one in known.arrays().items()} == arrays(
+                    history.engine, "valued", user
+                )
+    finally:
+        history.engine.crash()
 
 
 @histories(12)

@@ -14,7 +14,7 @@ from rankfall.errors import InvalidError, JournalError
 from rankfall.history.export import export
 from rankfall.journal import entries
 from rankfall.policies.linear.ridge import Ridge
-from rankfall.service.commands import ForgetUser, GiveFeedback, Reset, Restore, TakeSnapshot
+from rankfall.service.commands import AddTopics, ForgetUser, GiveFeedback, Reset, Restore, TakeSnapshot
 from rankfall.service.template import new_settings, policy_of
 from rankfall.stores import Event
 from rankfall.wire import FeedbackRequest, Outcome, convert
@@ -283,6 +283,18 @@ def test_outcomes_of_lists_that_were_unlearned(engine: Quiet) -> None:
         assert arrays(again) == arrays(engine)
     finally:
         again.crash()
+
+
+def test_outcomes_of_lists_from_before_a_topic_came(engine: Quiet) -> None:
+    """The features of such a list have fewer columns; those of new topics are zero."""
+    event = engine.rank_now()
+    engine.feed_now((event.id, 2))
+    engine.write(AddTopics(("new", "newer")))
+    assert tell(engine, event, 2) == "accepted"
+    state = engine.view_now().policy.state()
+    _, weights = direct((event, 2, [0, 1.2]))
+    np.testing.assert_allclose(np.delete(state["weights"], [2, 3]), weights, rtol=1e-10)
+    assert state["weights"][2:4].tolist() == [0.0, 0.0]
 
 
 def check_nothing_learned(engine: Quiet) -> None:
