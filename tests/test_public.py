@@ -68,6 +68,7 @@ def test_the_public_surface() -> None:
         "RankfallError",
         "Ranking",
         "RecurRank",
+        "Rewards",
         "Run",
         "StoreError",
         "TopRank",

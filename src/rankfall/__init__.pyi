@@ -133,6 +133,9 @@ from .policies.registry import (
 from .policies.registry import (
     make_policy as make_policy,
 )
+from .policies.rewards import (
+    Rewards as Rewards,
+)
 from .policies.saving import (
     load as load,
 )

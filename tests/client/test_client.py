@@ -141,12 +141,16 @@ class Service:
         for index, each in enumerate((await request.json())["feedback"]):
             event = each["event_id"]
             known = event.startswith("event-")
-            result = "unknown" if not known else "duplicate" if event in self.learned else "accepted"
-            counts[result] += 1
-            if result == "accepted":
-                self.learned[event] = each["clicked"]
-            else:
-                problems.append({"index": index, "event_id": event, "result": result, "reason": "so it is"})
+            reports = [(None, event, each["clicked"])] if "clicked" in each else []
+            reports += [(n, f"{event} {json.dumps(one)}", one) for n, one in enumerate(each.get("outcomes", []))]
+            for outcome, key, what in reports:
+                result = "unknown" if not known else "duplicate" if key in self.learned else "accepted"
+                counts[result] += 1
+                if result == "accepted":
+                    self.learned[key] = what
+                else:
+                    problem = {"index": index, "event_id": event, "result": result, "reason": "so it is"}
+                    problems.append(problem | ({} if outcome is None else {"outcome": outcome}))
         return JSONResponse({**counts, "problems": problems})
 
     async def _page(self, request: Request) -> Response:
@@ -578,6 +582,43 @@ def test_what_the_caller_gave_twice_stays_a_duplicate(client: Any, service: Serv
     result = client.feedback_many(twice)
     assert (result.accepted, result.assumed, result.duplicate) == (1, 1, 1)
     assert [problem.index for problem in result.problems] == [1]
+
+
+def test_outcomes_are_sent_with_the_clicks_or_alone(client: Any, service: Service) -> None:
+    ranked = client.rank(user="ann")
+    assert client.feedback(ranked, clicked="a", outcomes=[{"position": 1, "type": "cart"}]).accepted == 2
+    assert client.outcome(ranked, 7, "purchase", 2.5, outcome_id="order 7") == FeedbackResult(accepted=1)
+    assert client.outcome(ranked.event_id, 7, "purchase", 2.5, outcome_id="order 7").duplicate == 1
+    sent = [json.loads(body)["feedback"][0] for _, _, body in service.seen[1:3]]
+    bought = {"id": 7, "type": "purchase", "value": 2.5, "outcome_id": "order 7"}
+    assert sent == [
+        {"event_id": "event-0", "clicked": {"id": "a"}, "outcomes": [{"position": 1, "type": "cart"}]},
+        {"event_id": "event-0", "outcomes": [bought]},
+    ]
+    service.fallback = True
+    nowhere = client.feedback(client.rank(user="ben"), clicked=None, outcomes=[bought])
+    assert (nowhere.unknown, [one.outcome for one in nowhere.problems]) == (2, [None, 0])
+
+
+def test_own_duplicates_of_outcomes_are_accepted(client: Any, service: Service) -> None:
+    service.trouble.append("lost")
+    cart, more = {"id": "a", "type": "cart"}, {"id": "a", "type": "cart", "outcome_id": "second"}
+    result = client.feedback("event-0", clicked="a", outcomes=[cart, more, cart])
+    assert (result.accepted, result.assumed, result.duplicate) == (3, 3, 1)
+    assert [(one.index, one.outcome) for one in result.problems] == [(0, 2)]
+
+
+def test_outcomes_that_cannot_be_sent(client: Any, service: Service) -> None:
+    for outcomes, said in (
+        ({"id": "a", "type": "cart"}, "outcomes are a list of them"),
+        ([{"id": "a"}], "an outcome has a type, and an id or a position"),
+        ([{"id": "a", "position": 1, "type": "cart"}], "an outcome has a type, and an id or a position"),
+        ([{"id": "a", "kind": "cart"}], "unknown: kind; there is: id, position, type, value, outcome_id"),
+        ([{"id": "a", "type": "cart", "value": float("nan")}], "cannot be sent as JSON"),
+    ):
+        with pytest.raises(InvalidError, match=said):
+            client.feedback("event-0", outcomes=outcomes)
+    assert service.seen == []
 
 
 def test_an_item_deleted_by_a_lost_attempt_is_deleted(client: Any, service: Service) -> None:

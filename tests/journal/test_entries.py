@@ -16,6 +16,7 @@ from rankfall.journal.entries import (
     ModelCreated,
     ModelReset,
     ModelRestored,
+    OutcomeGiven,
     Pinned,
     Record,
     SettingsChanged,
@@ -31,10 +32,14 @@ RECORDS: list[Record] = [
     FeedbackGiven((0, 3)),
     FeedbackGiven(()),
     FeedbackExpired(),
+    OutcomeGiven(1, "purchase"),
+    OutcomeGiven(0, "dislike", -0.1),
     FeedbackForgotten("policy", clicked=True, covered=2),
+    FeedbackForgotten("control", outcome=True, reward=1 / 3, squares=1 / 9),
     CatalogChanged(items=b"items", delete=("a", "b"), replace=True),
     CatalogChanged(patch=ItemPatched(7, title="A", coverage={"x": 0.1}, relevance=(0.3,)), delete=(1,)),
     ModelCreated(policy="CascadeHybrid", gamma=1 / 3, forgetting=Forgetting(window=3), feedback=None),
+    ModelCreated(rewards={"click": 0.5, "purchase": 1 / 3}),
     SettingsChanged(pinned=(Pinned("a", 1),), blocked=("b", "c")),
     ModelReset(),
     ModelRestored(17, "s-1"),
@@ -99,3 +104,14 @@ def test_settings_on_the_wire_can_all_be_stored() -> None:
     assert isinstance(record, ModelCreated)
     assert settings_of(record) == settings
     assert settings_of(SettingsChanged(gamma=2.0), settings) == msgspec.structs.replace(settings, gamma=2.0)
+
+
+def test_what_is_not_used_does_not_stop_older_versions() -> None:
+    """They read entries that have no field which they do not know: those of models without rewards."""
+    made = msgspec.convert(msgspec.to_builtins(ModelSettings()), ModelCreated)
+    assert "rewards" not in msgspec.json.decode(encode(made).body)
+    assert set(msgspec.json.decode(encode(FeedbackForgotten("policy", clicked=True)).body)) == {"arm", "clicked"}
+    settings = ModelSettings(rewards={"click": 1.0, "cart": 0.25})
+    made = msgspec.convert(msgspec.to_builtins(settings), ModelCreated)
+    assert settings_of(made) == settings
+    assert settings_of(SettingsChanged(gamma=2.0), settings).rewards == settings.rewards

@@ -1,6 +1,6 @@
 """check_policy must catch policies that are broken in each way it names."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pytest
@@ -135,6 +135,18 @@ class KeepsSomethingElse(Own):
         self.last = int(ranking.items[-1])
 
 
+class SaysThatItLearnsRewards(Own):
+    why_not_rewarded = None
+
+
+class CountsRewardsTwice(Own):
+    why_not_rewarded = None
+
+    def learn_rewards(self, ranking: Ranking, clicks: list[int], rewards: Mapping[int, float]) -> None:
+        for position, reward in rewards.items():
+            self.arrays["clicks"][ranking.items[position]] += 2 * reward
+
+
 class LeavesOutFixedRows(Own):
     def choose(self, request: Request, rng: np.random.Generator | None) -> Ranking:
         order = request.rows[np.argsort(-self.arrays["clicks"][request.rows], kind="stable")]
@@ -143,7 +155,7 @@ class LeavesOutFixedRows(Own):
 
 def test_what_a_policy_can_do_is_said() -> None:
     checked = check_policy(Own(10))
-    assert (checked.saved, checked.served, checked.fixed) == (True, False, True)
+    assert (checked.saved, checked.served, checked.fixed, checked.rewarded) == (True, False, True, False)
     assert "what to keep of a list" in str(checked.why_not_served)
     plain = check_policy(Popular(10))
     assert (plain.saved, plain.served, plain.fixed) == (False, False, False)
@@ -155,6 +167,8 @@ def test_what_a_policy_can_do_is_said() -> None:
     [
         (KeepsSomethingElse, r"everything that learn\(\) changes must be in state\(\)"),
         (LeavesOutFixedRows, "rank with fixed={2: 0, 0: 9} gave"),
+        (SaysThatItLearnsRewards, "update with rewards raised .* say why in why_not_rewarded, or learn them"),
+        (CountsRewardsTwice, "a reward of 1 for the click: the array 'clicks' of the state is not the same"),
     ],
 )
 def test_what_is_broken_in_a_subclass(broken: type[Own], said: str) -> None:

@@ -13,6 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rankfall.errors import ConflictError, NotFoundError
+from rankfall.history.export import export
+from rankfall.policies.linear.ridge import Ridge
 from rankfall.service.commands import Activate, ForgetUser, PatchItem, PutItems, Reset, Restore, TakeSnapshot
 from rankfall.service.template import changed
 from rankfall.stores import Event
@@ -24,21 +26,58 @@ MODELS: dict[str, dict[str, Any]] = {
     "own": {"scope": "user"},
     "counted": {"scope": "global", "policy": "CascadeKLUCB"},
     "recent": {"scope": "user", "policy": "CascadeSWUCB", "forgetting": {"window": 3}},
+    "valued": {"scope": "user", "rewards": {"click": 1, "cart": 2, "bought": 5, "no": -1}},
+    "valued by all": {
+        "scope": "global",
+        "feedback": "last_click",
+        "rewards": {"click": 0.5, "cart": 0.2, "bought": 0.3, "no": -2},
+    },
 }
 ALIKE = {
     "shared": ["CascadeHybrid", "CascadeHybridTS", "CascadeHybridGreedy", "CascadeHybridEpsilon"],
     "own": ["CascadeHybrid", "CascadeHybridTS"],
     "counted": ["CascadeKLUCB", "CascadeUCB1", "CascadeTS"],
     "recent": ["CascadeSWUCB"],
+    "valued": ["CascadeHybrid", "CascadeHybridGreedy"],
+    "valued by all": ["CascadeHybrid", "CascadeHybridTS"],
 }
+TYPES = ["cart", "bought", "no"]
 
 
-def state_of(model: str, learned: list[Learned]) -> dict[str, bytes]:
+def state_of(model: str, learned: list[Any]) -> dict[str, bytes]:
     """The state of a model after these lists, computed by itself."""
+    if "rewards" in MODELS[model]:
+        return valued(learned, **MODELS[model])
     if "policy" not in MODELS[model]:
         return batch(learned)
     window = MODELS[model].get("forgetting", {}).get("window")
     return counted(learned, window)
+
+
+Outcome = tuple[int, str, float]
+"""Position, type and value."""
+
+
+def valued(lessons: list[Any], rewards: dict[str, float], feedback: str = "cascade", **_: Any) -> dict[str, bytes]:
+    """Ridge regression of what items earned, in shares of the largest reward.
+
+    A lesson is a list with its clicks and the outcomes before them, or an outcome on a list that came before.
+    """
+    model, largest = Ridge(4), max(rewards.values())
+    for kept, clicks, before, later in lessons:
+        rows = np.frombuffer(kept).reshape(-1, 4)
+        last = clicks[0 if feedback == "cascade" else -1] if clicks else len(rows) - 1
+        if later is not None:
+            at, kind, value = later
+            if at <= last:
+                model.earn(rows[at], rewards[kind] * value / largest)
+            continue
+        earned = np.zeros(len(rows))
+        earned[clicks] = rewards["click"] / largest
+        for at, kind, value in before:
+            earned[at] += rewards[kind] * value / largest
+        model.learn(rows[: last + 1], earned[: last + 1])
+    return {name: array.tobytes() for name, array in model.arrays().items()}
 
 
 def counted(learned: list[Learned], window: int | None) -> dict[str, bytes]:
@@ -70,9 +109,11 @@ class History:
         self.engine = open_engine(place, self.clock, room=room)
         for name, words in MODELS.items():
             make_model(self.engine, name, feedback_wait=WAIT, **words)
-        self.learned: dict[str, dict[str, list[Learned]]] = {name: {} for name in MODELS}
-        self.snapshots: list[tuple[str, str, dict[str, list[Learned]]]] = []
+        self.learned: dict[str, dict[str, list[Any]]] = {name: {} for name in MODELS}
+        self.outcomes: dict[str, list[Outcome]] = {}  # those accepted so far, by event
+        self.snapshots: list[tuple[str, str, dict[str, list[Any]]]] = []
         self.events: list[Event] = []
+        self.told: set[tuple[str, Any]] = set()  # events and what tells an outcome from others there
         self.open: dict[str, tuple[bool, float]] = {}  # event -> shown, end of its wait; gone when answered
 
     def do(self, operation: tuple[Any, ...]) -> None:
@@ -104,11 +145,43 @@ class History:
             else:
                 assert fed.result in ("duplicate", "late", "unknown")
         for event, clicks in sorted(accepted, key=lambda one: one[0].id):
-            self._learn(event, clicks[0] if clicks else None)
+            self._learn(event, clicks)
 
-    def _learn(self, event: Event, click: int | None) -> None:
+    def _learn(self, event: Event, clicks: list[int]) -> None:
         assert event.features is not None
-        self.learned[event.model].setdefault(event.owner, []).append((event.features, click))
+        lesson: Any = (event.features, clicks[0] if clicks else None)
+        if "rewards" in MODELS[event.model]:
+            lesson = (event.features, clicks, list(self.outcomes.get(event.id, [])), None)
+        self.learned[event.model].setdefault(event.owner, []).append(lesson)
+
+    def outcome(self, n: int, position: int, kind: str, value: float, name: str | None) -> None:
+        """Something comes of a list: before its clicks, with them still to come, or long after."""
+        if not self.events:
+            return
+        event = self.events[n % len(self.events)]
+        shown = json.loads(event.response)["items"]
+        at = position % len(shown)
+        told = {"id": shown[at]["id"], "type": kind, "value": value, "outcome_id": name}
+        (fed,) = self.engine.outcome_now(event.id, told)
+        if "rewards" not in MODELS[event.model]:
+            assert fed.result in ("rejected", "unknown")  # its user may be forgotten
+            return
+        lists = self.learned[event.model].get(event.owner, [])
+        taught = [lesson for lesson in lists if lesson[0] is event.features and lesson[3] is None]
+        key = name or (at, kind)
+        if fed.result == "accepted":
+            assert (event.id, key) not in self.told
+            self.told.add((event.id, key))
+            self.outcomes.setdefault(event.id, []).append((at, kind, value))
+            if event.id in self.open:
+                self.open[event.id] = (True, self.open[event.id][1])
+            for kept, clicks, _, _ in taught:
+                lists.append((kept, clicks, [], (at, kind, value)))
+        elif fed.result == "late":
+            assert not self.open[event.id][0]
+            assert self.open[event.id][1] < self.clock.moment().counted
+        else:
+            assert fed.result == "unknown" or (fed.result == "duplicate" and (event.id, key) in self.told)
 
     def activate(self, n: int) -> None:
         if not self.events:
@@ -129,7 +202,7 @@ class History:
         for event in sorted(silent, key=lambda event: event.id):
             if self.open[event.id][1] <= self.clock.moment().counted:
                 del self.open[event.id]
-                self._learn(event, None)
+                self._learn(event, [])
 
     def put(self, n: int, value: float) -> None:
         self.engine.put(f"i{n}", {"x": value, "y": 1 - value}, [value, 0.5])
@@ -213,10 +286,12 @@ class History:
 def _operations() -> st.SearchStrategy[list[tuple[Any, ...]]]:
     models, users, some = st.sampled_from(sorted(MODELS)), st.sampled_from(USERS), st.integers(0, 40)
     unit = st.integers(0, 10).map(lambda n: n / 10)
+    values, names = st.sampled_from([1.0, 2.0, 0.1]), st.sampled_from([None, None, "order 7", "order 8"])
     answers = st.lists(st.tuples(some, st.lists(st.integers(0, 3), max_size=2)), min_size=1, max_size=3)
     often = [
         st.tuples(st.just("rank"), models, users, st.booleans(), st.integers(1, 4)),
         st.tuples(st.just("feedback"), answers),
+        st.tuples(st.just("outcome"), some, st.integers(0, 3), st.sampled_from(TYPES), values, names),
     ]
     shift = st.sampled_from([0.0, 0.0, -86_400.0, 100_000.0])
     seldom = [
@@ -278,6 +353,30 @@ def test_any_history_gives_the_state_of_its_answers_at_length(
     tmp_path: Path, operations: list[tuple[Any, ...]], room: int
 ) -> None:
     check_history(FOLDERS, tmp_path, operations, room)
+
+
+@histories(25)
+def test_any_history_is_in_its_export(tmp_path: Path, operations: list[tuple[Any, ...]], room: int) -> None:
+    """By the code of docs/logs.md, which is for models that were never reset."""
+    page = (Path(__file__).parents[2] / "docs" / "logs.md").read_text()
+    words: dict[str, Any] = {}
+    exec(page.split("```python\n")[1].split("```")[0], words)
+    folder = tmp_path / f"{next(FOLDERS)}"
+    history = History(str(folder), room)
+    try:
+        for operation in operations:
+            if operation[0] not in ("reset", "restore"):
+                history.do(operation)
+        export(history.engine.store, folder)
+        for user in USERS:
+            learned = history.learned["valued"].get(user)
+            if learned:
+                known = words["learned"](folder, "valued", user, MODELS["valued"]["rewards"])
+                assert {name: one.tobytes() for name, one in known.arrays().items()} == arrays(
+                    history.engine, "valued", user
+                )
+    finally:
+        history.engine.crash()
 
 
 @histories(12)

@@ -138,6 +138,30 @@ def test_page_changes_gamma_after_asking(page: Page, service_url: str, model: st
     assert page.problems() == []
 
 
+def test_page_shows_the_gain_in_clicks_and_in_reward(driver: Any, service_url: str) -> None:
+    """Learned lists are clicked as often, and bought from more often."""
+    made = {"k": 3, "control": 0.5, "rewards": {"click": 1, "purchase": 5}}
+    call("PUT", f"{service_url}/v1/models/gain", made)
+    with_feedback = {"policy": 0, "control": 0}
+    for n in range(400):
+        if min(with_feedback.values()) >= 40:
+            break
+        shown = call("POST", f"{service_url}/v1/models/gain/rank", {"user": f"user {n}"})
+        turn, arm = with_feedback[shown["arm"]], shown["arm"]
+        told = {"event_id": shown["event_id"], "clicked": 1 if turn % 2 else None}
+        if arm == "policy" and turn % 2:
+            told["outcomes"] = [{"position": 1, "type": "purchase"}]
+        call("POST", f"{service_url}/v1/feedback", told)
+        with_feedback[arm] += 1
+    page = Page(driver, service_url, "gain")
+    page.until(lambda: "Reward of a list" in page["arms"].text)
+    page.until(lambda: "Learned lists are worth more." in page["lift"].text)
+    assert "No clear difference yet." in page["lift"].text  # in clicks
+    assert "reward a list" in page["lift"].text
+    assert "click 1, purchase 5" in page["settings"].text
+    assert page.problems() == []
+
+
 def test_page_says_when_the_server_is_gone_and_recovers(page: Page) -> None:
     offline = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
     page.driver.execute_cdp_cmd("Network.enable", {})

@@ -101,6 +101,42 @@ def test_a_list_and_its_feedback(api: httpx.Client, model: str) -> None:
     assert api.get(f"/v1/models/{model}/history?hours=24").json()["bucket_seconds"] == 3600
 
 
+def test_what_came_of_a_list_later(api: httpx.Client) -> None:
+    rewards = {"click": 1.0, "purchase": 5.0}
+    made = api.put("/v1/models/valued", json={"k": 3, "rewards": rewards})
+    assert (made.status_code, made.json()["rewards"]) == (201, rewards)
+    shown, other = rank(api, "valued"), rank(api, "valued")
+    item = ids(shown)[1]
+    feed(api, shown["event_id"], 2)
+    feed(api, other["event_id"], None)
+    bought = {"event_id": shown["event_id"], "outcomes": [{"id": item, "type": "purchase", "value": 2}]}
+    before = api.get("/v1/models/valued").json()
+    told = api.post(FEED, json=bought)
+    assert told.json() == {"accepted": 1, "duplicate": 0, "late": 0, "unknown": 0, "rejected": 0, "problems": []}
+    known = api.get("/v1/models/valued").json()
+    assert (known["learned"], known["counts"]) == (before["learned"], before["counts"])
+    assert known["weights"] != before["weights"]
+    assert known["arms"]["policy"]["reward"] == {"total": 11.0, "mean": 5.5, "sd": pytest.approx(11 / 2**0.5)}
+    again = {**bought, "clicked": 1, "outcomes": [*bought["outcomes"], {"position": 1, "type": "gift"}]}
+    problems = api.post(FEED, json={"feedback": [{"event_id": "none", "clicked": 1}, again]}).json()["problems"]
+    assert [(one["index"], one.get("outcome"), one["result"]) for one in problems] == [
+        *((0, None, "unknown"), (1, None, "duplicate"), (1, 0, "duplicate"), (1, 1, "rejected"))
+    ]
+    outcomes = api.get(f"/v1/events/{shown['event_id']}").json()["outcomes"]
+    assert [(one["id"], one["type"], one["value"]) for one in outcomes] == [(item, "purchase", 2.0)]
+    counted = api.get("/metrics").text
+    assert 'rankfall_outcomes_total{model="valued",result="accepted",type="purchase"} 1.0' in counted
+    assert "gift" not in counted  # a label that callers could make up
+    refused = api.patch("/v1/models/valued", json={"rewards": {"click": 2}})
+    assert "rewards" in problem(refused, 422, "invalid")
+    refused = api.put("/v1/models/odd", json={"policy": "CascadeTS", "rewards": rewards})
+    assert "CascadeTS cannot learn rewards" in problem(refused, 422, "invalid")
+    refused = api.post(
+        FEED, content=b'{"event_id": "e", "outcomes": [{"id": 1, "type": "x", "value": NaN}]}', headers=JSON
+    )
+    assert refused.status_code == 422
+
+
 def test_explained_scores_add_up(api: httpx.Client, model: str) -> None:
     for item in rank(api, model, explain=True)["items"]:
         parts = item["relevance"] + sum(item["coverage"].values()) + item["bonus"]

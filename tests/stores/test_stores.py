@@ -253,7 +253,7 @@ def test_a_user_is_forgotten(store: Store) -> None:
     with store.transaction() as tx:
         assert tx.save([Checkpoint("m", "u", 4, b"u"), Checkpoint("m", "v", 4, b"v")], seen)
     with store.transaction() as tx:
-        assert tx.forget("u", ["m", "none"]) == (1, {"m": 2}, 1)
+        assert tx.forget("u", {"m": None, "none": None}) == (1, {"m": 2}, 1)
     assert [event.id for event, _ in store.events_with_feedback()] == ["2", "3"]
     third = store.event("3")
     assert third is not None
@@ -282,7 +282,7 @@ def test_a_user_is_forgotten_whole_while_another_server_answers(
     def forget() -> None:
         turn("forget")
         with other.transaction() as tx:
-            tx.forget("anna", ["m"])
+            tx.forget("anna", {"m": None})
             hold("forget")
 
     def answers() -> None:

@@ -107,6 +107,10 @@ class Quiet(Engine):
         given = [convert(FeedbackRequest, {"event_id": event, "clicked": clicked}) for event, clicked in feedback]
         return self.write(GiveFeedback(tuple(given), models))
 
+    def outcome_now(self, event: str, *outcomes: dict[str, Any]) -> tuple[FeedbackResult, ...]:
+        given = convert(FeedbackRequest, {"event_id": event, "outcomes": list(outcomes)})
+        return self.write(GiveFeedback((given,)))
+
     def view_now(self, model: str = "default", owner: str = "") -> OwnerView:
         return self.runner.run(self.view(self.model(model), owner))
 

@@ -23,10 +23,11 @@ def command(data: Path | None, store: str | None, out: Path, model: str | None) 
     only be read, or the role of PostgreSQL may have no other right.
     """
     from rankfall.click_logs.exports import EVENTS
-    from rankfall.history.export import CATALOG, DECISIONS, export
+    from rankfall.history.export import CATALOG, DECISIONS, OUTCOMES, export
 
     with closing(open_to_read_at(data, store)) as opened, progress_bar("exporting", None) as step:
         done = export(opened, out, model, step)
     click.echo(f"{out / EVENTS}: {done.lists:,} lists, {done.with_feedback:,} with feedback")
     click.echo(f"{out / DECISIONS}: {done.decisions:,} decisions")
+    click.echo(f"{out / OUTCOMES}: {done.outcomes:,} outcomes")
     click.echo(f"{out / CATALOG}: {done.catalog_rows:,} changes of items")

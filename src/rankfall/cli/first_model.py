@@ -10,13 +10,13 @@ import click
 from click.core import ParameterSource
 
 from rankfall.catalog import Catalog
-from rankfall.cli.option_types import ForgettingType, ModelPolicyName
+from rankfall.cli.option_types import ForgettingType, ModelPolicyName, RewardsType
 from rankfall.policies.forgetting import Discount
 from rankfall.policies.linear.settings import Feedback
 from rankfall.wire import ModelSettings
 
 C = TypeVar("C", bound=Callable[..., Any])
-_MODEL = ("policy", "gamma", "scope", "forgetting", "feedback")
+_MODEL = ("policy", "gamma", "scope", "forgetting", "feedback", "rewards")
 
 
 class Beginning(NamedTuple):
@@ -66,6 +66,11 @@ def first_model_options(command: C) -> C:
                 help="Which items count as seen in the first model: down to the first click, to the last, or all.",
             ),
             click.option(
+                "--rewards",
+                type=RewardsType(),
+                help="What a click and later outcomes are worth to the first model: click=1,cart=2,purchase=5.",
+            ),
+            click.option(
                 "--id",
                 "id_column",
                 default="id",
@@ -95,6 +100,8 @@ def beginning(context: click.Context) -> Beginning:
     if (forgetting := settings.get("forgetting")) is not None:
         fades = isinstance(forgetting, Discount)
         settings["forgetting"] = {"discount": forgetting.rho} if fades else {"window": forgetting.lists}
+    if (rewards := settings.get("rewards")) is not None:
+        settings["rewards"] = dict(rewards.worth)
     path = values["catalog"]
     if path is None:
         return Beginning(None, settings)

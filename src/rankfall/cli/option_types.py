@@ -11,6 +11,7 @@ import click
 from rankfall.errors import ProblemError
 from rankfall.policies.forgetting import Discount, Window
 from rankfall.policies.registry import SERVED, find_policy, find_served_policy, look_in
+from rankfall.policies.rewards import Rewards
 
 if TYPE_CHECKING:
     from rankfall.experiments.study import Case
@@ -107,3 +108,19 @@ class ForgettingType(click.ParamType[Discount | Window]):
         except (ValueError, ProblemError) as problem:
             raise click.BadParameter(f"{value!r}: {problem}", ctx, param) from None
         raise click.BadParameter(f"{value!r} is neither discount=0.999 nor window=1000", ctx, param)
+
+
+class RewardsType(click.ParamType[Rewards]):
+    """``click=1,cart=2,purchase=5``."""
+
+    name = "rewards"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Rewards:
+        """The rewards that are meant."""
+        if isinstance(value, Rewards):
+            return value
+        parts = [part.partition("=") for part in str(value).split(",")]
+        try:
+            return Rewards({kind.strip(): float(worth) for kind, _, worth in parts})
+        except (ValueError, ProblemError) as problem:
+            raise click.BadParameter(f"{value!r} is not like click=1,purchase=5: {problem}", ctx, param) from None

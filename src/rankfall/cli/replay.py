@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from rankfall.cli.column_names import click_log_columns
-from rankfall.cli.option_types import ForgettingType, ServedPolicyName
+from rankfall.cli.option_types import ForgettingType, RewardsType, ServedPolicyName
 from rankfall.cli.progress import progress_bar
 from rankfall.policies.linear.settings import Feedback
 from rankfall.policies.registry import find_served_policy, served_gamma
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
+    from rankfall.history.estimate import OffPolicy
     from rankfall.history.replay import Replay
     from rankfall.policies.forgetting import Discount, Window
+    from rankfall.policies.rewards import Rewards
     from rankfall.wire import Scope
 
 
@@ -62,6 +65,11 @@ if TYPE_CHECKING:
     type=click.Choice(get_args(Feedback)),
     help="Which items count as seen: down to the first click, to the last, or all.  [default: as the policy has it]",
 )
+@click.option(
+    "--rewards",
+    type=RewardsType(),
+    help="What a click and outcomes are worth: click=1,cart=2,purchase=5.  [default: as in the log]",
+)
 @click.option("--every-list", is_flag=True, help="Also learn from lists that the service did not learn from.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the result to this file, as JSON.")
 def command(
@@ -74,6 +82,7 @@ def command(
     scope: Scope | None,
     forgetting: Discount | Window | None,
     feedback: Feedback | None,
+    rewards: Rewards | None,
     every_list: bool,
     out: Path | None,
 ) -> None:
@@ -81,7 +90,7 @@ def command(
 
     LOG is a folder that rankfall export wrote, or, with --catalog, any click log (see rankfall import). Prints what the
     policy learned, how often it would have shown the same list, and, if lists were chosen at random with a chance that
-    is known, an estimate of the click rate it would have had.
+    is known, an estimate of the click rate it would have had, and of what a list would have earned.
     """
     from rich.console import Console
 
@@ -98,6 +107,7 @@ def command(
             scope,
             forgetting=forgetting,
             feedback=feedback,
+            rewards=rewards,
             every_list=every_list,
             progress=step,
         )
@@ -124,6 +134,7 @@ def _say(console: Console, result: Replay) -> None:
     table.add_row("lists in the log", f"{counts.lists:,}")
     table.add_row("learned from", f"{counts.learned:,}")
     for name, value in (
+        ("outcomes learned from", result.outcomes),
         ("without feedback", counts.without_feedback),
         ("not meant for learning (see --every-list)", counts.not_for_learning),
         (f"without a {result.scope}", counts.without_owner),
@@ -145,18 +156,22 @@ def _say(console: Console, result: Replay) -> None:
             "of these, lists that it would have shown",
             f"{found.matched:,} (effective sample size {found.effective:,.0f})",
         )
-        table.add_row("click rate of those with a known chance", f"{found.logged:.4f}")
-        table.add_row(
-            "estimated click rate of this policy, IPS", _interval(found.ips.value, found.ips.low, found.ips.high)
-        )
-        if found.self_normalised is not None:
-            one = found.self_normalised
-            table.add_row("estimated click rate, self-normalised", _interval(one.value, one.low, one.high))
+        _say_estimate(table, "click rate", found)
+    if result.reward_estimate is not None:
+        _say_estimate(table, "reward of a list", result.reward_estimate)
     console.print(table)
     if result.why is not None:
         console.print(result.why[0].upper() + result.why[1:] + ".", highlight=False)
     for note in result.notes:
         console.print(f"Note: {note}", highlight=False)
+
+
+def _say_estimate(table: Table, what: str, found: OffPolicy) -> None:
+    table.add_row(f"{what} of those with a known chance", f"{found.logged:.4f}")
+    table.add_row(f"estimated {what} of this policy, IPS", _interval(found.ips.value, found.ips.low, found.ips.high))
+    if found.self_normalised is not None:
+        one = found.self_normalised
+        table.add_row(f"estimated {what}, self-normalised", _interval(one.value, one.low, one.high))
 
 
 def _interval(value: float, low: float, high: float) -> str:

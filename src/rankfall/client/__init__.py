@@ -14,6 +14,7 @@ except ModuleNotFoundError as problem:  # pragma: no cover
 
 from rankfall.client.async_client import AsyncClient
 from rankfall.client.calls.feedback import FeedbackArguments, FeedbackResult
+from rankfall.client.calls.outcomes import OutcomeArguments
 from rankfall.client.calls.ranking import RankArguments
 from rankfall.client.sync_client import Client
 from rankfall.errors import (
@@ -35,6 +36,7 @@ __all__ = [
     "FeedbackResult",
     "InvalidError",
     "NotFoundError",
+    "OutcomeArguments",
     "RankArguments",
     "RankResponse",
     "RankedItem",

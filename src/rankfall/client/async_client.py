@@ -62,6 +62,7 @@ class AsyncClient:
     rank_many = awaiting(ranking_calls.rank_many)
     feedback = awaiting(feedback_calls.feedback)
     feedback_many = awaiting(feedback_calls.feedback_many)
+    outcome = awaiting(feedback_calls.outcome)
     activate = awaiting(ranking_calls.activate)
     event = awaiting(ranking_calls.event)
     catalog = awaiting(catalog_calls.catalog)

@@ -80,6 +80,7 @@ class Client:
     rank_many = blocking(ranking_calls.rank_many)
     feedback = blocking(feedback_calls.feedback)
     feedback_many = blocking(feedback_calls.feedback_many)
+    outcome = blocking(feedback_calls.outcome)
     activate = blocking(ranking_calls.activate)
     event = blocking(ranking_calls.event)
     catalog = blocking(catalog_calls.catalog)

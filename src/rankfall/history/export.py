@@ -19,12 +19,13 @@ from rankfall.click_logs.exports import EVENTS, MARK
 from rankfall.errors import FileError, RankfallError
 from rankfall.history.parquet_parts import Table, table
 from rankfall.journal.catalogs import CatalogShape, CatalogState
-from rankfall.journal.entries import CatalogChanged, decode
-from rankfall.journal.fold import Knowledge, clicks_of
+from rankfall.journal.entries import CatalogChanged, OutcomeGiven, decode
+from rankfall.journal.fold import Knowledge
+from rankfall.journal.outcomes import clicks_of
 from rankfall.policies import SERVED, LinearPolicy
 from rankfall.stores import START, Entry, Event, Position, Store
 
-DECISIONS, CATALOG = "decisions.parquet", "catalog.parquet"
+DECISIONS, CATALOG, OUTCOMES = "decisions.parquet", "catalog.parquet", "outcomes.parquet"
 COLUMNS = "rankfall.columns"
 """Metadata of the file of lists: for each model the names of the columns of features as shown, as JSON."""
 PAGE = 2_000
@@ -40,6 +41,16 @@ _DECISION = {
     "owner": pl.String,
     "body": pl.String,
 }
+OUTCOME: dict[str, Any] = {
+    "seq": pl.Int64,
+    "at": _TIME,
+    "event_id": pl.String,
+    "model": pl.String,
+    "owner": pl.String,
+    "position": pl.Int64,
+    "type": pl.String,
+    "value": pl.Float64,
+}
 
 
 @dataclass(frozen=True)
@@ -49,6 +60,7 @@ class Exported:
     cut: Position
     lists: int
     with_feedback: int
+    outcomes: int
     decisions: int
     catalog_rows: int
 
@@ -91,7 +103,9 @@ def export(
         wanted, kind = names if model is None else {model}, str if id_type == pl.String else int
         write = _EventRows(known.catalog, linear, kind)
         with_feedback = _write_events(store, cut, wanted, versions, write, events, progress)
-    return Exported(cut, events.height, with_feedback, decisions.height, catalog.height)
+    with table(out / OUTCOMES, OUTCOME, said) as outcomes:
+        _write_outcomes(store, cut, wanted, outcomes)
+    return Exported(cut, events.height, with_feedback, outcomes.height, decisions.height, catalog.height)
 
 
 def _decisions(store: Store, cut: Position) -> Iterator[Entry]:
@@ -195,6 +209,18 @@ def _write_events(
             events.add(rows.row(event, feedback))
         progress(len(page))
     return with_feedback
+
+
+def _write_outcomes(store: Store, cut: Position, wanted: set[str], outcomes: Table) -> None:
+    """Write what came of items beside their clicks."""
+    after = START
+    while page := store.outcomes(after):
+        after = page[-1].position
+        for entry in page:
+            record = decode(entry.kind, entry.version, entry.body)
+            if entry.position <= cut and entry.model in wanted and isinstance(record, OutcomeGiven):
+                told = (record.position, record.type, record.value)
+                outcomes.add((entry.position, _time(entry.at), entry.outcome_of, entry.model, entry.owner, *told))
 
 
 @dataclass(frozen=True, eq=False)

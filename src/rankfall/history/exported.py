@@ -17,12 +17,13 @@ import polars as pl
 from rankfall.catalog import FEATURES, Catalog, Id
 from rankfall.click_logs.exports import EVENTS
 from rankfall.errors import FileError, RankfallError
-from rankfall.history.export import CATALOG, DECISIONS
+from rankfall.history.export import CATALOG, DECISIONS, OUTCOME, OUTCOMES
 from rankfall.history.parquet_parts import read_mark
 from rankfall.journal.catalogs import encode_catalog
 from rankfall.journal.entries import CatalogChanged, ModelCreated, SettingsChanged, decode
-from rankfall.journal.fold import Knowledge
+from rankfall.journal.fold import Knowledge, rewards_of
 from rankfall.journal.records import Entry
+from rankfall.policies.rewards import Rewards
 from rankfall.wire import ModelSettings, Scope
 
 _ROOM = 8  # catalogs held at a time: servers take up a change within moments of each other
@@ -38,7 +39,8 @@ class Log:
     """
 
     def __init__(self, folder: Path, model: str | None = None) -> None:
-        marks = {read_mark(folder / name) for name in (EVENTS, DECISIONS, CATALOG)}
+        there = [OUTCOMES] if (folder / OUTCOMES).exists() else []  # logs of earlier versions have none
+        marks = {read_mark(folder / name) for name in (EVENTS, DECISIONS, CATALOG, *there)}
         if len(marks) > 1:
             raise FileError(f"the files in {folder} are of different exports; export again")
         self._folder = folder
@@ -64,6 +66,17 @@ class Log:
         lists = pl.scan_parquet(self._folder / EVENTS).filter(pl.col("model") == self.model)
         lists = lists.rename({"answered_at": "feedback_at"}, strict=False)  # as logs of 0.1.0 have it
         return lists.drop("features", "columns", "scores", "model").sort("created", "event_id").collect()
+
+    def outcomes(self) -> pl.DataFrame:
+        """What came of items beside their clicks, in the order of the journal."""
+        path = self._folder / OUTCOMES
+        found = pl.read_parquet(path) if path.exists() else pl.DataFrame(schema=OUTCOME)
+        return found.filter(pl.col("model") == self.model).sort("seq")
+
+    @property
+    def rewards(self) -> Rewards | None:
+        """What a click and outcomes are worth to the logged model; that never changes."""
+        return rewards_of(self._settings[0][1])
 
     @property
     def height(self) -> int:

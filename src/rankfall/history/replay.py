@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from heapq import merge
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from rankfall.catalog import Catalog
-from rankfall.errors import RankError
+from rankfall.errors import ProblemError, RankError
 from rankfall.history.estimate import OffPolicy, off_policy
 from rankfall.history.exported import in_order, rows_of
+from rankfall.history.logged_outcomes import LoggedOutcomes, outcome_in
 from rankfall.history.replayable import ReplayableLog
+from rankfall.journal.entries import FeedbackGiven, OutcomeGiven
+from rankfall.journal.outcomes import ListStory
 from rankfall.policies import Policy
 from rankfall.policies.forgetting import Forgetting
 from rankfall.policies.linear.settings import Feedback
 from rankfall.policies.registry import find_served_policy
+from rankfall.policies.rewards import Rewards
 from rankfall.wire import ModelSettings, Scope
 
 NO_SUPPORT = (
@@ -30,6 +36,8 @@ NO_MATCH = (
     "no estimate: of {n} lists with a known chance below 1 none is one this policy would have shown. There are too "
     "many possible lists; randomize over fewer candidates or shorter lists, or log for longer"
 )
+FORGETS = "it forgets, and an outcome would have to fade with its list"
+CLICKS_ONLY = "The log has outcomes, and this policy learned from the clicks alone: {}"
 
 
 @dataclass
@@ -50,7 +58,11 @@ class Counts:
 
 @dataclass
 class Replay:
-    """What came of a replay. ``why`` says why there is no ``estimate``, if there is none."""
+    """What came of a replay. ``why`` says why there is no ``estimate``, if there is none.
+
+    ``estimate`` is of the click rate; ``reward_estimate`` of what a list earns, where there are ``rewards``, and
+    ``outcomes`` is how many were learned from.
+    """
 
     model: str
     policy: str
@@ -63,22 +75,23 @@ class Replay:
     estimate: OffPolicy | None
     why: str | None
     notes: tuple[str, ...] = ()
+    rewards: Mapping[str, float] | None = None
+    outcomes: int = 0
+    reward_estimate: OffPolicy | None = None
 
     def plain(self) -> dict[str, Any]:
         """All but the policies, for JSON."""
         plain = {name: getattr(self, name) for name in ("model", "policy", "gamma", "scope", "weights", "why", "notes")}
-        estimate = None if self.estimate is None else asdict(self.estimate)
-        for name in ("ips", "self_normalised"):
-            interval = getattr(self.estimate, name, None)
-            if estimate is not None and interval is not None:
-                estimate[name] |= {"low": interval.low, "high": interval.high}
         return {
             **plain,
             "forgetting": None if self.forgetting is None else repr(self.forgetting),
+            "rewards": None if self.rewards is None else dict(self.rewards),
             "states": len(self.policies),
             "counts": asdict(self.counts),
+            "outcomes": self.outcomes,
             "support": self.support,
-            "estimate": estimate,
+            "estimate": None if self.estimate is None else _plain(self.estimate),
+            "reward_estimate": None if self.reward_estimate is None else _plain(self.reward_estimate),
         }
 
     @property
@@ -88,12 +101,23 @@ class Replay:
         return self.counts.random / with_feedback if with_feedback else 0.0
 
 
+def _plain(estimate: OffPolicy) -> dict[str, Any]:
+    """An estimate, with the ends of its intervals."""
+    plain = asdict(estimate)
+    for name in ("ips", "self_normalised"):
+        interval = getattr(estimate, name)
+        if interval is not None:
+            plain[name] |= {"low": interval.low, "high": interval.high}
+    return plain
+
+
 @dataclass
 class _Chances:
     """What off-policy estimates are made of."""
 
     propensities: list[float] = field(default_factory=list)
-    rewards: list[float] = field(default_factory=list)
+    clicks: list[float] = field(default_factory=list)
+    worth: list[float] = field(default_factory=list)
     same: list[bool] = field(default_factory=list)
 
 
@@ -101,10 +125,20 @@ class Walk:
     """A fresh model on its way through a log."""
 
     def __init__(
-        self, log: ReplayableLog, make: Callable[[Catalog], Policy], scope: Scope, *, every_list: bool
+        self,
+        log: ReplayableLog,
+        make: Callable[[Catalog], Policy],
+        scope: Scope,
+        *,
+        every_list: bool,
+        rewards: Rewards | None,
+        outcomes: LoggedOutcomes,
     ) -> None:
         self._log, self._make, self.scope = log, make, scope
         self._every_list = every_list
+        self._rewards, self._outcomes = rewards, outcomes
+        self._stories: dict[str, ListStory] = {}
+        self.earned = 0
         self._templates: dict[int, Policy] = {}
         self.policies: dict[str, Policy] = {}
         self._pending: dict[str, tuple[str, bytes]] = {}
@@ -148,15 +182,37 @@ class Walk:
         if event["propensity"] is not None and event["propensity"] < 1.0 and event["result"] is not None:
             self.counts.random += 1
             self.chances.propensities.append(event["propensity"])
-            self.chances.rewards.append(float(bool(event["clicked"])))
+            self.chances.clicks.append(float(bool(event["clicked"])))
+            self.chances.worth.append(self._outcomes.worth(event["event_id"], event["clicked"]))
             self.chances.same.append(own == rows)
 
     def learn(self, event_id: str, clicked: list[int]) -> None:
-        """Take in the feedback on a list."""
-        if event_id in self._pending:
-            owner, record = self._pending.pop(event_id)
+        """Take in the feedback on a list, and the outcomes that came before it."""
+        if event_id not in self._pending:
+            return
+        owner, record = self._pending[event_id]
+        if self._rewards is None:
             self.policies[owner].learn_record(record, clicked)
-            self.counts.learned += 1
+        else:
+            story = self._stories.get(event_id, ListStory()).after(FeedbackGiven(tuple(clicked)), 0)
+            self.policies[owner].learn_record(record, clicked, rewards=story.earned(self._rewards))
+            self._stories[event_id] = story
+        if event_id not in self._outcomes:  # nothing more comes of it
+            del self._pending[event_id]
+            self._stories.pop(event_id, None)
+        self.counts.learned += 1
+
+    def earn(self, event_id: str, outcome: OutcomeGiven) -> None:
+        """Take in an outcome: at once where there was feedback, with the feedback otherwise."""
+        if self._rewards is None or event_id not in self._pending:
+            return
+        story = self._stories.get(event_id, ListStory())
+        self._stories[event_id] = story.after(outcome, 0)
+        self.earned += 1
+        if story.clicked is not None:
+            owner, record = self._pending[event_id]
+            reward = self._rewards.earned(outcome.type, outcome.value)
+            self.policies[owner].add_outcome_to_record(record, story.clicked, outcome.position, reward)
 
     def _policy(self, owner: str, catalog: Catalog) -> Policy:
         """The policy with the state of an owner, over a catalog."""
@@ -195,6 +251,7 @@ def replay(
     *,
     forgetting: Forgetting | None = None,
     feedback: Feedback | None = None,
+    rewards: Rewards | None = None,
     every_list: bool = False,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Replay:
@@ -209,22 +266,35 @@ def replay(
     scope : one state for all, or for each segment or user; as the logged model has it, if None.
     forgetting : how old lists count less and less, if at all.
     feedback : which items of a list were seen, if not as the policy has it.
+    rewards : what a click and outcomes are worth; as to the logged model, if None.
     every_list : learn also from lists that the service did not learn from: control group, ``logging_only``, fallback.
     """
     scope, served = scope or log.scope, find_served_policy(policy)
+    why_not = (
+        served.why_not_rewarded if forgetting is None else "it forgets, and outcomes would have to fade with lists"
+    )
+    if rewards is not None and why_not is not None:
+        raise ProblemError(f"{policy} cannot learn rewards: {why_not}")
+    rewards = rewards or log.rewards
+    lists = log.events()
+    outcomes = LoggedOutcomes(log, lists, rewards)
 
     def make(catalog: Catalog) -> Policy:
         shared = scope != "user"
         return served.serve(catalog, gamma=gamma, forgetting=forgetting, feedback=feedback, shared=shared)
 
-    walk = Walk(log, make, scope, every_list=every_list)
-    for shown, event in _in_order(log):
-        if shown:
-            walk.show(event)
+    learned = rewards if why_not is None else None
+    walk = Walk(log, make, scope, every_list=every_list, rewards=learned, outcomes=outcomes)
+    for what, row in _in_order(lists, outcomes):
+        if what == "list":
+            walk.show(row)
             progress(1)
+        elif what == "feedback":
+            walk.learn(row["event_id"], row["clicked"])
         else:
-            walk.learn(event["event_id"], event["clicked"])
-    estimate = off_policy(walk.chances.propensities, walk.chances.rewards, walk.chances.same)
+            walk.earn(row["event_id"], outcome_in(row))
+    chances = walk.chances
+    estimate = off_policy(chances.propensities, chances.clicks, chances.same)
     why = NO_SUPPORT if estimate is None else None
     if estimate is not None and not estimate.matched:
         why, estimate = NO_MATCH.format(n=estimate.lists), None
@@ -239,25 +309,38 @@ def replay(
         policies=walk.policies,
         estimate=estimate,
         why=why,
-        notes=log.notes,
+        notes=(*log.notes, CLICKS_ONLY.format(why_not)) if outcomes.rows and learned is None else log.notes,
+        rewards=None if rewards is None else rewards.worth,
+        outcomes=walk.earned,
+        reward_estimate=None
+        if rewards is None or estimate is None
+        else off_policy(chances.propensities, chances.worth, chances.same),
     )
 
 
-def _in_order(log: ReplayableLog) -> Iterator[tuple[bool, dict[str, Any]]]:
-    """Lists (True) and feedback (False), as the service saw them."""
-    lists = log.events()
-    given = in_order(lists.filter(lists["result"].is_not_null()))
+def _in_order(lists: pl.DataFrame, outcomes: LoggedOutcomes) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Lists, feedback and outcomes, as the service saw them."""
     shown = lists.iter_rows(named=True)
     waiting = next(shown, None)
-    for feedback in given.select("event_id", "clicked", "created", "feedback_at").iter_rows(named=True):
-        until = max(feedback["created"], feedback["feedback_at"])  # clocks of several servers need not agree
+    for what, row in _journal(lists, outcomes):
+        until = max(row["created"], row["at"])  # clocks of several servers need not agree
         while waiting is not None and waiting["created"] <= until:
-            yield True, waiting
+            yield "list", waiting
             waiting = next(shown, None)
-        yield False, feedback
+        yield what, row
     while waiting is not None:
-        yield True, waiting
+        yield "list", waiting
         waiting = next(shown, None)
+
+
+def _journal(lists: pl.DataFrame, outcomes: LoggedOutcomes) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Feedback and outcomes, in the order of the journal."""
+    given = in_order(lists.filter(lists["result"].is_not_null())).rename({"feedback_at": "at"})
+    feedback = given.select("event_id", "clicked", "created", "at", "seq").iter_rows(named=True)
+    if not outcomes.rows:
+        return (("feedback", row) for row in feedback)
+    both = [(("feedback", row) for row in feedback), (("outcome", row) for row in outcomes.rows)]
+    return merge(*both, key=lambda one: int(one[1]["seq"]))
 
 
 def _weights(walk: Walk) -> dict[str, float]:

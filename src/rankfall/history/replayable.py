@@ -12,7 +12,9 @@ from rankfall.catalog import Catalog
 from rankfall.click_logs import ClickLog, read_click_log
 from rankfall.click_logs.exports import is_export
 from rankfall.errors import FileError
+from rankfall.history.export import OUTCOME
 from rankfall.history.exported import Log
+from rankfall.policies.rewards import Rewards
 from rankfall.wire import ModelSettings, Scope
 
 _NOTES = (
@@ -41,8 +43,17 @@ class ReplayableLog(Protocol):
         """What the logged model has states for."""
         ...
 
+    @property
+    def rewards(self) -> Rewards | None:
+        """What a click and outcomes are worth to the logged model; None where only clicks count."""
+        ...
+
     def events(self) -> pl.DataFrame:
         """The lists in the order in which they were shown, with their feedback."""
+        ...
+
+    def outcomes(self) -> pl.DataFrame:
+        """What came of items beside their clicks, in order."""
         ...
 
     def settings(self, at: Any) -> ModelSettings:
@@ -78,6 +89,15 @@ class ClickLogToReplay:
     def scope(self) -> Scope:
         """One state for all, as nothing else is said."""
         return "global"
+
+    @property
+    def rewards(self) -> Rewards | None:
+        """None: it has clicks only."""
+        return None
+
+    def outcomes(self) -> pl.DataFrame:
+        """None: it has clicks only."""
+        return pl.DataFrame(schema=OUTCOME)
 
     def events(self) -> pl.DataFrame:
         """The lists as an export has them. Their order takes the place of time: each is followed by its feedback."""

@@ -1,4 +1,4 @@
-"""How many lists had feedback and clicks, for each arm, in all and over time."""
+"""How many lists had feedback and clicks, and what they earned, for each arm, in all and over time."""
 
 from __future__ import annotations
 
@@ -12,9 +12,16 @@ _KEEP = {10: HOUR // 2, MINUTE: 6 * HOUR, HOUR: 30 * 24 * HOUR}
 class ClickCounts:
     """Counts of one model, folded from the journal like everything else."""
 
-    def __init__(self, counts: dict[str, list[int]] | None = None, buckets: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        counts: dict[str, list[int]] | None = None,
+        buckets: dict[str, Any] | None = None,
+        rewards: dict[str, list[float]] | None = None,
+    ) -> None:
         self.counts = counts or {}
         """By arm: lists with feedback, lists with a click, lists whose wait for feedback ran out."""
+        self.rewards = rewards or {}
+        """By arm, where there are rewards: what lists with feedback earned, and the sum of the squares of that."""
         self._buckets: dict[int, dict[int, dict[str, list[int]]]] = {
             width: {int(start): arms for start, arms in (buckets or {}).get(str(width), {}).items()} for width in _KEEP
         }
@@ -39,6 +46,12 @@ class ClickCounts:
             cell[1] += clicked
             cell[2] += covered
 
+    def earn(self, arm: str, reward: float, squares: float) -> None:
+        """Count what a list earned, or earned more."""
+        sums = self.rewards.setdefault(arm, [0.0, 0.0])
+        sums[0] += reward
+        sums[1] += squares
+
     def history(self, hours: float, now: float) -> tuple[int, list[tuple[int, dict[str, list[int]]]]]:
         """Width in seconds and the buckets of the last hours, oldest first; by arm as in ``_buckets``."""
         width = next((width for width, keep in _KEEP.items() if hours * HOUR <= keep), HOUR)
@@ -47,4 +60,5 @@ class ClickCounts:
 
     def plain(self) -> dict[str, Any]:
         """All of it as JSON; the constructor takes it back."""
-        return {"counts": self.counts, "buckets": {str(width): cells for width, cells in self._buckets.items()}}
+        plain = {"counts": self.counts, "buckets": {str(width): cells for width, cells in self._buckets.items()}}
+        return {**plain, "rewards": self.rewards} if self.rewards else plain

@@ -5,7 +5,8 @@ A row of the journal has a kind, a version, a JSON body and sometimes a blob. Wh
 every kind, without saying so; a row that does not say is of version 1.
 
 To change a record: raise its version in ``KINDS``, and add the step from the version before. An entry of a kind, of a
-version or with a field that is not here was written by a newer Rankfall: :class:`rankfall.errors.JournalError`.
+version or with a field that is not here was written by a newer Rankfall: :class:`rankfall.errors.JournalError`. So a
+field that is left out unless it is used needs no new version: it stops older servers where it is used, and only there.
 """
 
 from __future__ import annotations
@@ -31,6 +32,14 @@ class FeedbackGiven(_Record, frozen=True):
     """What a caller reported on an event: the 0-based positions clicked; none for no click."""
 
     clicked: tuple[int, ...]
+
+
+class OutcomeGiven(_Record, frozen=True):
+    """What came of the item at a 0-based position of a list beside its click, as a caller reported it."""
+
+    position: int
+    type: str
+    value: float = 1.0
 
 
 class FeedbackExpired(_Record, frozen=True):
@@ -94,6 +103,7 @@ class StoredSettings(_Record, frozen=True):
     scope: str | UnsetType = UNSET
     forgetting: Forgetting | UnsetType | None = UNSET
     feedback: str | UnsetType | None = UNSET
+    rewards: dict[str, float] | None = None  # never changed, and left out where there are none: older versions read on
 
 
 class ModelCreated(StoredSettings, frozen=True):
@@ -116,12 +126,18 @@ class ModelRestored(_Record, frozen=True):
 
 
 class FeedbackForgotten(_Record, frozen=True):
-    """What is left of an entry on an event of a user who was forgotten later: it counts as before, and says no more."""
+    """What is left of an entry on an event of a user who was forgotten later: it counts as before, and says no more.
+
+    ``reward`` and ``squares`` are what it added to the reward of its arm; an ``outcome`` is no further list.
+    """
 
     arm: str
     clicked: bool = False
     expired: bool = False
     covered: int = 0
+    outcome: bool = False
+    reward: float = 0.0
+    squares: float = 0.0
 
 
 class UserForgotten(_Record, frozen=True):
@@ -137,6 +153,7 @@ class UserForgotten(_Record, frozen=True):
 
 Record: TypeAlias = (
     FeedbackGiven
+    | OutcomeGiven
     | FeedbackExpired
     | FeedbackForgotten
     | CatalogChanged
@@ -146,7 +163,9 @@ Record: TypeAlias = (
     | ModelRestored
     | UserForgotten
 )
-Kind = Literal["feedback", "expired", "forgotten", "catalog", "create", "settings", "reset", "restore", "forget"]
+Kind = Literal[
+    "feedback", "expired", "outcome", "forgotten", "catalog", "create", "settings", "reset", "restore", "forget"
+]
 Upcaster: TypeAlias = Callable[[Body], Body]
 
 
@@ -188,6 +207,7 @@ class _Kind:
 KINDS: Mapping[str, _Kind] = {
     "feedback": _Kind(FeedbackGiven),
     "expired": _Kind(FeedbackExpired),
+    "outcome": _Kind(OutcomeGiven),
     "forgotten": _Kind(FeedbackForgotten),
     "catalog": _Kind(CatalogChanged, (_catalog_1_to_2, _catalog_2_to_3)),
     "create": _Kind(ModelCreated),
@@ -196,7 +216,7 @@ KINDS: Mapping[str, _Kind] = {
     "restore": _Kind(ModelRestored, (_restore_1_to_2,)),
     "forget": _Kind(UserForgotten, (_forget_1_to_2,)),
 }
-ON_EVENTS = ("feedback", "expired")
+ON_EVENTS = ("feedback", "expired", "outcome")
 """The kinds that are on an event."""
 
 _NAME = {kind.record: name for name, kind in KINDS.items()}

@@ -28,14 +28,17 @@ from rankfall.journal.entries import (
     ModelCreated,
     ModelReset,
     ModelRestored,
+    OutcomeGiven,
     Record,
     SettingsChanged,
     StoredSettings,
     UserForgotten,
     decode,
 )
+from rankfall.journal.outcomes import RewardAdded, clicks_of, reward_added
 from rankfall.journal.records import START, Entry, Position
 from rankfall.policies import SERVED
+from rankfall.policies.rewards import Rewards
 from rankfall.wire import ModelSettings, convert
 
 _log = logging.getLogger("rankfall.journal")
@@ -69,6 +72,18 @@ class ModelHistory:
         """The epoch that an entry at this position belongs to."""
         return [epoch for epoch in self.epochs if epoch.position <= position][-1]
 
+    def counts_at(self, place: Position, position: Position) -> bool:
+        """Whether states at a position have learned from an entry at an earlier place: not if it was unlearned."""
+        epoch = self.epoch_at(position)
+        if place > epoch.position:
+            return True
+        return epoch.source is not None and place <= epoch.source and self.counts_at(place, epoch.source)
+
+    @property
+    def rewards(self) -> Rewards | None:
+        """What a click and outcomes are worth; None where only clicks count."""
+        return rewards_of(self.settings)
+
 
 @dataclass
 class Knowledge:
@@ -81,11 +96,8 @@ class Knowledge:
     def apply(self, entry: Entry) -> Record:
         """Take in the next entry; what it says. If a newer version wrote it: JournalError, and nothing changes."""
         record = decode(entry.kind, entry.version, entry.body, entry.blob)
-        if isinstance(record, FeedbackGiven | FeedbackExpired):
-            clicked, expired = bool(clicks_of(record)), isinstance(record, FeedbackExpired)
-            self._count(entry, entry.arm, entry.covered, clicked=clicked, expired=expired)
-        elif isinstance(record, FeedbackForgotten):
-            self._count(entry, record.arm, record.covered, clicked=record.clicked, expired=record.expired)
+        if isinstance(record, FeedbackGiven | FeedbackExpired | OutcomeGiven | FeedbackForgotten):
+            self._count(entry, record)
         elif isinstance(record, CatalogChanged):
             self.catalog.apply(record, entry.position)
         elif isinstance(record, ModelCreated):
@@ -102,10 +114,17 @@ class Knowledge:
         self.position = entry.position
         return record
 
-    def _count(self, entry: Entry, arm: str | None, covered: int, *, clicked: bool, expired: bool) -> None:
-        if entry.model in self.models:
-            counts = self.models[entry.model].counts
-            counts.add(entry.at, arm or "fallback", covered, clicked=clicked, expired=expired)
+    def _count(self, entry: Entry, record: Record) -> None:
+        """Count an entry on an event, in full or what is left of it."""
+        if entry.model not in self.models:
+            return
+        model = self.models[entry.model]
+        rewards = model.rewards
+        left = record if isinstance(record, FeedbackForgotten) else forgotten(entry, record, rewards)
+        if not left.outcome:
+            model.counts.add(entry.at, left.arm, left.covered, clicked=left.clicked, expired=left.expired)
+        if rewards is not None:
+            model.counts.earn(left.arm, left.reward, left.squares)
 
     def _forget(self, record: UserForgotten) -> None:
         for name, lists in record.removed.items():
@@ -194,13 +213,20 @@ def settings_of(record: StoredSettings, before: ModelSettings | None = None) -> 
     return settings
 
 
-def forgotten(entry: Entry) -> FeedbackForgotten:
-    """What is left of an entry on an event when its user is forgotten."""
-    record = decode(entry.kind, entry.version, entry.body)
-    clicked, expired = bool(clicks_of(record)), isinstance(record, FeedbackExpired)
-    return FeedbackForgotten(entry.arm or "fallback", clicked, expired, entry.covered)
+def rewards_of(settings: ModelSettings) -> Rewards | None:
+    """What a click and outcomes are worth; None where only clicks count."""
+    return None if settings.rewards is None else Rewards(settings.rewards)
 
 
-def clicks_of(record: Record) -> list[int]:
-    """The 0-based positions clicked; empty for no click."""
-    return list(record.clicked) if isinstance(record, FeedbackGiven) else []
+def forgotten(entry: Entry, record: Record, rewards: Rewards | None) -> FeedbackForgotten:
+    """What is left of an entry on an event when its user is forgotten: what it counts."""
+    added = RewardAdded() if rewards is None else reward_added(entry, record, rewards)
+    return FeedbackForgotten(
+        entry.arm or "fallback",
+        clicked=bool(clicks_of(record)),
+        expired=isinstance(record, FeedbackExpired),
+        covered=0 if isinstance(record, OutcomeGiven) else entry.covered,
+        outcome=isinstance(record, OutcomeGiven),
+        reward=added.reward,
+        squares=added.squares,
+    )

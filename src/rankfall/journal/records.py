@@ -83,12 +83,22 @@ class Event(msgspec.Struct, frozen=True):
         return self.expires - self.gaps
 
 
+class Earlier(NamedTuple):
+    """An earlier entry on the event of another one."""
+
+    position: Position
+    kind: str
+    version: int
+    body: str
+
+
 class Entry(msgspec.Struct, frozen=True):
     """One line of the journal, as it is stored.
 
     ``kind``, ``version``, ``body`` and ``blob`` say what happened; :func:`rankfall.journal.entries.decode` reads them.
-    Feedback, and feedback that never came, is on the event ``event_id``; ``arm``, ``learn``, ``covered``, ``features``
-    and ``catalog`` are that event's.
+    Feedback, and feedback that never came, is on the event ``event_id``, of which there is one; an outcome is on the
+    event ``outcome_of``, of which there may be many. ``arm``, ``learn``, ``covered``, ``features`` and ``catalog`` are
+    that event's, and ``earlier`` has the outcomes on it, and of an outcome also the feedback, that came before.
     """
 
     position: Position
@@ -106,6 +116,8 @@ class Entry(msgspec.Struct, frozen=True):
     features: bytes | None = None
     token: str = ""
     catalog: int = 0
+    outcome_of: str | None = None
+    earlier: tuple[Earlier, ...] = ()
 
     @property
     def mark(self) -> Mark:

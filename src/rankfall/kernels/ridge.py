@@ -138,3 +138,14 @@ def learn(state: State, features: Any, rewards: Any, seen: int, gain: Any) -> No
         for r in range(seen):
             _shrink(state.covariance, features[r], gain)
     solve(state)
+
+
+@entry
+def earn(state: State, phi: Any, reward: float) -> None:
+    """Learn that an item which was learned from before, with features ``phi`` (n), earned a further ``reward``.
+
+    b grows by ``reward * phi``. O stays as it is: the item was not looked at a second time.
+    """
+    for j in range(len(phi)):
+        state.moment[j] += reward * phi[j]
+    solve(state)

@@ -26,11 +26,13 @@ class CheckedPolicy:
     why_not_saved : why it cannot be saved and restored; None if it can, bit for bit.
     why_not_served : why a service cannot learn with it; None if it can.
     why_not_fixed : why rows cannot be held at positions; None if they can.
+    why_not_rewarded : why it cannot learn rewards other than a click; None if it can.
     """
 
     why_not_saved: str | None
     why_not_served: str | None
     why_not_fixed: str | None
+    why_not_rewarded: str | None
 
     @property
     def saved(self) -> bool:
@@ -46,6 +48,11 @@ class CheckedPolicy:
     def fixed(self) -> bool:
         """Whether rows can be held at positions."""
         return self.why_not_fixed is None
+
+    @property
+    def rewarded(self) -> bool:
+        """Whether it can learn rewards other than a click."""
+        return self.why_not_rewarded is None
 
 
 def check_policy(policy: PolicyLike, k: int = 3) -> CheckedPolicy:
@@ -68,6 +75,7 @@ def check_policy(policy: PolicyLike, k: int = 3) -> CheckedPolicy:
         "nonsense raises a RankfallError and leaves the policy unchanged": _refuses_nonsense,
         "feedback may come late and out of order": _takes_late_feedback,
         "positions can be fixed, or it is said that they cannot": _holds_fixed_rows,
+        "rewards are learned, or it is said that they cannot be": _learns_rewards,
         "the state is restored bit for bit": _is_restored,
     }
     for promise, check in checks.items():
@@ -78,9 +86,9 @@ def check_policy(policy: PolicyLike, k: int = 3) -> CheckedPolicy:
     if broken:
         raise ContractError(f"{type(policy).__name__} breaks the policy contract:\n- " + "\n- ".join(broken))
     if isinstance(policy, Policy):
-        return CheckedPolicy(None, policy.why_not_served, policy.why_not_fixed)
+        return CheckedPolicy(None, policy.why_not_served, policy.why_not_fixed, policy.why_not_rewarded)
     why = "it is no subclass of rankfall.Policy"
-    return CheckedPolicy(why, why, why)
+    return CheckedPolicy(why, why, why, why)
 
 
 Report = Callable[[str], None]
@@ -176,6 +184,23 @@ def _holds_fixed_rows(policy: PolicyLike, k: int, say: Report) -> None:
         return
     if any(shown[position] != row for position, row in fixed.items()) or len(set(shown)) < k:
         say(f"rank with fixed={fixed} gave {shown}")
+
+
+def _learns_rewards(policy: PolicyLike, k: int, say: Report) -> None:
+    if not isinstance(policy, Policy):
+        return
+    shown = policy.rank(k, rng=_rng())
+    plain = policy.with_state(policy.state())
+    plain.update(shown, 0)
+    try:
+        policy.update(shown, 0, rewards={0: 1.0})
+    except RankfallError as problem:
+        if policy.why_not_rewarded is None:
+            say(f"update with rewards raised {problem}; say why in why_not_rewarded, or learn them")
+        return
+    if policy.why_not_rewarded is not None:
+        say(f"update took rewards, and why_not_rewarded says: {policy.why_not_rewarded}")
+    _compare_states("a reward of 1 for the click", plain, policy, say)
 
 
 def _is_restored(policy: PolicyLike, k: int, say: Report) -> None:

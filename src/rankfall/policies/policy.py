@@ -22,6 +22,7 @@ from rankfall.policies.explanation import Explanation, Weight
 from rankfall.policies.forgetting import Forgetting
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request, check_request
+from rankfall.policies.rewards import checked_rewards
 from rankfall.policies.settings import PolicySettings
 
 Need = Literal["coverage", "relevance"]
@@ -78,6 +79,7 @@ class Policy(ABC):
     randomised : of the class: whether it may rank differently each time it is asked.
     why_not_served : of the class: why no service can learn with it, or None.
     why_not_fixed : of the class: why no position of its lists can be fixed, or None.
+    why_not_rewarded : of the class: why it cannot learn rewards other than a click, or None.
 
     >>> class InOrder(Policy):
     ...     def choose(self, request, rng):
@@ -96,6 +98,7 @@ class Policy(ABC):
     randomised: ClassVar[bool] = False
     why_not_served: ClassVar[str | None] = "it does not say what to keep of a list so that its feedback can come later"
     why_not_fixed: ClassVar[str | None] = None
+    why_not_rewarded: ClassVar[str | None] = "it learns what was clicked, and not what a click is worth"
 
     settings: Any
     arrays: dict[str, NDArray[Any]]
@@ -152,6 +155,21 @@ class Policy(ABC):
     @abstractmethod
     def learn(self, ranking: Ranking, clicks: list[int]) -> None:
         """Learn from the positions clicked, from the top; all of it was checked. Called by :meth:`update`."""
+
+    # What a policy that learns rewards implements too.
+
+    def learn_rewards(self, ranking: Ranking, clicks: list[int], rewards: Mapping[int, float]) -> None:  # noqa: ARG002
+        """Learn from the positions clicked and what items earned, by position. Called by :meth:`update`."""
+        raise self.not_rewarded()
+
+    def learn_outcome(self, ranking: Ranking, clicks: list[int], position: int, reward: float) -> None:  # noqa: ARG002
+        """Learn that the item at a position earned more since. Called by :meth:`add_outcome`."""
+        raise self.not_rewarded()
+
+    @classmethod
+    def not_rewarded(cls) -> ProblemError:
+        """The error for rewards that the policy cannot learn."""
+        return ProblemError(f"{cls.__name__} cannot learn rewards: {cls.why_not_rewarded}")
 
     # What callers use.
 
@@ -231,11 +249,38 @@ class Policy(ABC):
             raise RankError(f"rng must be a numpy.random.Generator or None, got {type(rng).__name__}")
         return rng
 
-    def update(self, ranking: Ranking, click: Click) -> None:
-        """Learn from clicks at 0-based positions, or from None for no click; the ranking may be an old one."""
+    def update(self, ranking: Ranking, click: Click, rewards: Mapping[int, float] | None = None) -> None:
+        """Learn from clicks at 0-based positions, or from None for no click; the ranking may be an old one.
+
+        What was seen follows from the clicks. ``rewards`` says what items earned, by position, in place of the 1 for a
+        click; other items earned nothing, and items that were not seen are passed over. Rewards of about 1 leave
+        ``gamma`` its meaning: :class:`rankfall.Rewards` divides them.
+        """
         self.check_ranking(ranking)
-        self.learn(ranking, all_clicks(click, len(ranking.items)))
+        clicks = all_clicks(click, len(ranking.items))
+        if rewards is None:
+            self.learn(ranking, clicks)
+        else:
+            self.learn_rewards(ranking, clicks, checked_rewards(rewards, len(ranking.items)))
         self._n_updates += 1
+
+    def add_outcome(self, ranking: Ranking, click: Click, position: int, reward: float) -> None:
+        """Learn that an item of a list which was learned from before, with this ``click``, earned more since.
+
+        It adds to what the item earned and to nothing else; nothing, if the clicks say that it was not seen. Outcomes
+        may come in any order: the state is the same but for rounding.
+
+        >>> from rankfall import CascadeLinUCB, Catalog
+        >>> policy = CascadeLinUCB(Catalog(relevance=[[1.0], [3.0], [2.0]]))
+        >>> ranking = policy.rank(2)
+        >>> policy.update(ranking, 0)
+        >>> policy.add_outcome(ranking, 0, position=0, reward=2.0)
+        >>> policy.weights
+        array([0.9])
+        """
+        self.check_ranking(ranking)
+        ((position, reward),) = checked_rewards({position: reward}, len(ranking.items)).items()
+        self.learn_outcome(ranking, all_clicks(click, len(ranking.items)), position, reward)
 
     def check_ranking(self, ranking: Ranking) -> None:
         """Raise :class:`FeedbackError` unless this policy can learn from the ranking."""
@@ -371,12 +416,23 @@ class Policy(ABC):
         """What :meth:`record` gives for each of these lists (n, k) of rows."""
         raise self._not_served(f"keep records of {len(lists)} lists")
 
-    def learn_record(self, record: bytes, click: Click, topics: int | None = None) -> None:
+    def learn_record(
+        self, record: bytes, click: Click, topics: int | None = None, rewards: Mapping[int, float] | None = None
+    ) -> None:
         """Learn from the clicks on a list of which :meth:`record` was kept, however the catalog changed since.
 
         ``topics`` is how many there were then: the first so many of those of the catalog; None for all of them.
+        ``rewards`` are as in :meth:`update`.
         """
-        raise self._not_served(f"learn {click!r} from a record of {len(record)} bytes, of {topics} topics")
+        raise self._not_served(f"learn {click!r}, {rewards} from a record of {len(record)} bytes, of {topics} topics")
+
+    def add_outcome_to_record(
+        self, record: bytes, click: Click, position: int, reward: float, topics: int | None = None
+    ) -> None:
+        """Learn what :meth:`add_outcome` does, of a list of which :meth:`record` was kept."""
+        raise self._not_served(
+            f"learn {reward} at {position} after {click!r} from a record of {len(record)} bytes, of {topics} topics"
+        )
 
     def widened(self, arrays: Mapping[str, NDArray[Any]], topics: Collection[int]) -> Mapping[str, NDArray[Any]]:
         """A state as it is now that the catalog has more topics; ``topics`` are the numbers there may have been."""

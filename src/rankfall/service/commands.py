@@ -57,13 +57,14 @@ class StoreEvent(Command[Event]):
 
 
 class FeedbackResult(NamedTuple):
-    """What became of one feedback."""
+    """What became of one report: of the clicks of a list, or of an ``outcome``, which is its type."""
 
     result: Result
     reason: str = ""
     model: str = ""
     arm: str = ""
     clicked: bool = False
+    outcome: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +282,7 @@ class ForgetUser(Decision[Forgotten]):
     def write(self, tx: Transaction, state: ServerState, now: Moment) -> Forgotten:
         """Remove it, and say so to the other servers without the name."""
         salt = secrets.token_hex(8)
-        own = [name for name, model in state.models.items() if model.settings.scope == "user"]
+        own = {name: model.history.rewards for name, model in state.models.items() if model.settings.scope == "user"}
         gone = tx.forget(self.user, own)
         tx.append(encode(UserForgotten(salt, fingerprint(self.user, salt), gone.lists)), "", now.time)
         return Forgotten(gone.states, sum(gone.lists.values()), gone.anonymised)

@@ -1,56 +1,78 @@
-"""Feedback: stored once for each list, or refused with a reason."""
+"""Feedback: clicks are stored once for each list, outcomes once each, or refused with a reason."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import msgspec
+from msgspec import UNSET
 
-from rankfall.catalog import Id
-from rankfall.errors import short
 from rankfall.journal.entries import FeedbackGiven, encode
 from rankfall.service.clock import Moment
 from rankfall.service.commands import FeedbackResult, GiveFeedback
+from rankfall.service.lists import UNKNOWN, item_text, position_of, positions_of
+from rankfall.service.model import Model
+from rankfall.service.outcomes import Reported, store_outcomes
 from rankfall.stores import Event, OnEvent, StoredFeedback, Transaction
 from rankfall.wire import Click, FeedbackRequest
 
-_UNKNOWN = FeedbackResult("unknown", "no list with this event_id")
-
-
-class _Item(msgspec.Struct):
-    """An item of a list, as far as clicks name it."""
-
-    id: Id
-
-
-class _Shown(msgspec.Struct):
-    """What a caller got, as far as clicks name it."""
-
-    items: list[_Item]
-
-
-_SHOWN = msgspec.json.Decoder(_Shown)
-
 
 class _Place(NamedTuple):
-    """Where a feedback stands: in which command, and where in it."""
+    """Where a report stands: in which command, where in it, and which outcome it is; None for the clicks."""
 
     command: int
     number: int
+    outcome: int | None = None
 
 
-def store_feedback(tx: Transaction, commands: Sequence[GiveFeedback], now: Moment) -> list[tuple[FeedbackResult, ...]]:
-    """Append feedback to the journal; what became of each."""
+def store_feedback(
+    tx: Transaction, commands: Sequence[GiveFeedback], now: Moment, models: Mapping[str, Model]
+) -> list[tuple[FeedbackResult, ...]]:
+    """Append feedback to the journal; what became of each report, in the order of :attr:`FeedbackRequest.reports`."""
     given = [(_Place(n, i), one) for n, command in enumerate(commands) for i, one in enumerate(command.feedback)]
-    events = tx.events([one.event_id for _, one in given])
+    events = [
+        event if event is None or _may_know(commands[place.command], event) else None
+        for (place, _), event in zip(given, tx.events([one.event_id for _, one in given]), strict=True)
+    ]
+    results: dict[_Place, FeedbackResult] = {}
+    clicks: dict[_Place, tuple[FeedbackRequest, Event]] = {}
+    outcomes: dict[_Place, Reported] = {}
+    for (place, one), event in zip(given, events, strict=True):
+        for report in one.reports:
+            at = place._replace(outcome=report)
+            if event is None:
+                results[at] = UNKNOWN
+            elif report is None:
+                clicks[at] = one, event
+            else:
+                assert one.outcomes is not UNSET
+                outcomes[at] = Reported(one.outcomes[report], event, commands[place.command].token)
+    results |= _store_clicks(tx, commands, clicks, now)
+    results |= store_outcomes(tx, outcomes, now, models)
+    return [
+        tuple(results[_Place(n, i, report)] for i, one in enumerate(command.feedback) for report in one.reports)
+        for n, command in enumerate(commands)
+    ]
+
+
+def _may_know(command: GiveFeedback, event: Event) -> bool:
+    return command.models is None or event.model in command.models
+
+
+def _store_clicks(
+    tx: Transaction,
+    commands: Sequence[GiveFeedback],
+    given: Mapping[_Place, tuple[FeedbackRequest, Event]],
+    now: Moment,
+) -> dict[_Place, FeedbackResult]:
+    """Append clicks, or that there was none; what became of each."""
     results: dict[_Place, FeedbackResult] = {}
     entries: dict[_Place, OnEvent] = {}
     own = set()
-    for (place, one), event in zip(given, events, strict=True):
+    for place, (one, event) in given.items():
         command = commands[place.command]
-        results[place], clicks = _judge(one, event, command.models)
-        if event is None or results[place].result != "accepted":
+        results[place], clicks = _judge(one, event)
+        if results[place].result != "accepted":
             continue
         if now.counted > event.counted_expires:
             earlier = tx.feedback_on(event.id)
@@ -63,8 +85,7 @@ def store_feedback(tx: Transaction, commands: Sequence[GiveFeedback], now: Momen
         own.add((command.token, event.id))
         record = encode(FeedbackGiven(tuple(clicks)))
         entries[place] = OnEvent(record, event.id, event.model, event.owner, now.time, command.token)
-    results |= _append(tx, entries)
-    return [tuple(results[_Place(n, i)] for i in range(len(c.feedback))) for n, c in enumerate(commands)]
+    return results | _append(tx, entries)
 
 
 def _append(tx: Transaction, entries: dict[_Place, OnEvent]) -> dict[_Place, FeedbackResult]:
@@ -77,7 +98,7 @@ def _append(tx: Transaction, entries: dict[_Place, OnEvent]) -> dict[_Place, Fee
         entry = entries[place]
         earlier = tx.feedback_on(entry.event_id)
         # None: the user was forgotten a moment ago.
-        result = _UNKNOWN if earlier is None else _refused(earlier, entry.token, entry.model)
+        result = UNKNOWN if earlier is None else _refused(earlier, entry.token, entry.model)
         if result is not None:
             refused[place] = result
     return refused
@@ -94,22 +115,24 @@ def _refused(earlier: StoredFeedback, token: str, model: str) -> FeedbackResult 
     return (_late if earlier.kind == "expired" else _duplicate)(model)
 
 
-def _judge(
-    one: FeedbackRequest, event: Event | None, models: frozenset[str] | None
-) -> tuple[FeedbackResult, list[int]]:
-    """Whether feedback could be accepted if it were in time and the first, and the 0-based positions clicked."""
-    if event is None or not (models is None or event.model in models):
-        return _UNKNOWN, []
-    positions = {item.id: i for i, item in enumerate(_SHOWN.decode(event.response).items)}
+def _judge(one: FeedbackRequest, event: Event) -> tuple[FeedbackResult, list[int]]:
+    """Whether clicks could be accepted if they were in time and the first, and the 0-based positions clicked."""
+    positions = positions_of(event)
     clicks = []
-    clicked = one.clicked if isinstance(one.clicked, list) else [] if one.clicked is None else [one.clicked]
-    for click in clicked:
-        position = _position(click, positions)
+    for click in _clicked(one):
+        position = position_of(click, positions)
         if position is None:
-            reason = f"{_text(click)} is not in the list, which has {len(positions)} items"
+            reason = f"{item_text(click)} is not in the list, which has {len(positions)} items"
             return FeedbackResult("rejected", reason, event.model), []
         clicks.append(position)
     return FeedbackResult("accepted", "", event.model, event.arm, bool(clicks)), sorted(set(clicks))
+
+
+def _clicked(one: FeedbackRequest) -> list[int | str | Click]:
+    """What was clicked, as the caller named it; empty for nothing."""
+    if isinstance(one.clicked, list):
+        return one.clicked
+    return [] if one.clicked is None or one.clicked is UNSET else [one.clicked]
 
 
 def _duplicate(model: str) -> FeedbackResult:
@@ -118,20 +141,3 @@ def _duplicate(model: str) -> FeedbackResult:
 
 def _late(model: str) -> FeedbackResult:
     return FeedbackResult("late", "the wait for feedback on this list is over", model)
-
-
-def _position(click: int | str | Click, positions: Mapping[Id, int]) -> int | None:
-    """0-based position of what was clicked; None if it is not in the list."""
-    position = click if isinstance(click, int) else click.position if isinstance(click, Click) else None
-    if position is not None:
-        return position - 1 if position <= len(positions) else None
-    wanted = click.id if isinstance(click, Click) else click
-    return None if wanted is None else positions.get(wanted)
-
-
-def _text(click: int | str | Click) -> str:
-    if isinstance(click, int):
-        return f"position {click}"
-    if isinstance(click, Click):
-        return f"position {click.position}" if click.position is not None else f"item {short(click.id)}"
-    return f"item {short(click)}"

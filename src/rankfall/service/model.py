@@ -10,8 +10,8 @@ import numpy as np
 
 from rankfall.catalog import Catalog
 from rankfall.journal.catalogs import CatalogState
-from rankfall.journal.entries import FeedbackExpired, FeedbackGiven
-from rankfall.journal.fold import ModelHistory, clicks_of
+from rankfall.journal.entries import Record
+from rankfall.journal.fold import ModelHistory
 from rankfall.policies import Policy
 from rankfall.policies.trial_use import a_few_items, try_out
 from rankfall.service.owners import OwnerState, OwnerView, StateCopy, read_owners
@@ -126,11 +126,11 @@ class Model:
 
     # What the fold changes
 
-    def learn(self, entry: Entry, record: FeedbackGiven | FeedbackExpired) -> None:
-        """Take in an entry on an event."""
+    def learn(self, entry: Entry, record: Record) -> None:
+        """Take in an entry on a list."""
         state = self._owners.get(entry.owner)
         if state is not None and entry.position > state.position:
-            state.learn(entry, clicks_of(record))
+            state.learn(entry, record, self.history)
 
     def drop_all(self) -> None:
         """Let go of all states, as after a reset or for new topics: they are read again from where they now begin."""

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankfall.journal.entries import decode
-from rankfall.journal.fold import ModelHistory, clicks_of
+from rankfall.journal.entries import OutcomeGiven, Record, decode
+from rankfall.journal.fold import ModelHistory
+from rankfall.journal.outcomes import clicks_of, story_before
 from rankfall.policies import Policy, Ranking
 from rankfall.service.packed_states import pack_state, unpack_state
 from rankfall.service.template import Template
@@ -49,12 +50,28 @@ class OwnerState:
     unsaved: int = 0
     cache: RankingCache = field(default_factory=RankingCache)
 
-    def learn(self, entry: Entry, clicks: list[int]) -> None:
-        """Take in one entry on an event."""
+    def learn(self, entry: Entry, record: Record, history: ModelHistory) -> None:
+        """Take in one entry on a list."""
         if entry.learn and entry.features is not None:
-            self.policy.learn_record(entry.features, clicks, self.template.items.topics_at(entry.catalog))
+            topics = self.template.items.topics_at(entry.catalog)
+            if isinstance(record, OutcomeGiven):
+                self._earn(entry, entry.features, record, topics, history)
+            elif (rewards := history.rewards) is None:
+                self.policy.learn_record(entry.features, clicks_of(record), topics)
+            else:  # with the outcomes that came before the clicks
+                story = story_before(entry).after(record, entry.position)
+                self.policy.learn_record(entry.features, story.clicked, topics, story.earned(rewards))
         self.position = entry.position
         self.unsaved += 1
+
+    def _earn(self, entry: Entry, kept: bytes, record: OutcomeGiven, topics: int, history: ModelHistory) -> None:
+        """Add an outcome to what an item earned, if its list was learned from, and was not unlearned since."""
+        story, rewards = story_before(entry), history.rewards
+        if rewards is None or story.clicked is None or not history.counts_at(story.at, entry.position):
+            return
+        reward = rewards.earned(record.type, record.value)
+        self.policy.add_outcome_to_record(kept, story.clicked, record.position, reward, topics)
+        self.cache = RankingCache()  # it goes by the number of lists learned from
 
     def view(self, template: Template) -> OwnerView:
         """What to rank with, over the items of a template."""
@@ -141,18 +158,18 @@ def read_owners(
         policies = [state.policy for state in read_owners(store, history, template, without, epoch.source)]
     for owner, policy in zip(without, policies, strict=True):
         states[owner] = OwnerState(policy, epoch.position, template)
-    _catch_up(store, history.name, states, upto)
+    _catch_up(store, history, states, upto)
     return [states[owner] for owner in owners]
 
 
-def _catch_up(store: Store, model: str, states: Mapping[str, OwnerState], upto: Position) -> None:
+def _catch_up(store: Store, history: ModelHistory, states: Mapping[str, OwnerState], upto: Position) -> None:
     """Have states learn what the journal has after them, up to and with ``upto``."""
     behind = list(states)
     while behind:
-        pages = store.feedback(model, behind, [states[owner].position for owner in behind], upto, PAGE)
+        pages = store.feedback(history.name, behind, [states[owner].position for owner in behind], upto, PAGE)
         for owner, page in zip(behind, pages, strict=True):
             for entry in page:
-                states[owner].learn(entry, clicks_of(decode(entry.kind, entry.version, entry.body)))
+                states[owner].learn(entry, decode(entry.kind, entry.version, entry.body), history)
         behind = [owner for owner, page in zip(behind, pages, strict=True) if len(page) == PAGE]
 
 

@@ -18,6 +18,7 @@ from rankfall.journal.entries import (
     ModelCreated,
     ModelReset,
     ModelRestored,
+    OutcomeGiven,
     UserForgotten,
 )
 from rankfall.journal.fold import Knowledge
@@ -171,7 +172,7 @@ class ServerState:
         """Take in the next entry: what the journal says, then what that means to states in memory."""
         record = self._knowledge.apply(entry)
         self.mark = entry.mark
-        if isinstance(record, FeedbackGiven | FeedbackExpired):
+        if isinstance(record, FeedbackGiven | FeedbackExpired | OutcomeGiven):
             if entry.model in self.models:
                 self.models[entry.model].learn(entry, record)
         elif isinstance(record, ModelCreated):

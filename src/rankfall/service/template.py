@@ -11,17 +11,19 @@ import msgspec
 import numpy as np
 
 from rankfall.catalog import Catalog
-from rankfall.errors import ConflictError, InvalidError, short
+from rankfall.errors import ConflictError, InvalidError, ProblemError, short
 from rankfall.journal.catalogs import CatalogState
 from rankfall.policies import SERVED, Policy
 from rankfall.policies.forgetting import Discount, Window
 from rankfall.policies.registry import served_gamma
+from rankfall.policies.rewards import Rewards
 from rankfall.wire import ModelSettings, convert
 
 
 def policy_of(settings: ModelSettings, catalog: Catalog) -> Policy:
     """A policy with these settings that has learned nothing; raises what is wrong with them, or with the catalog."""
     check_served(settings.policy)
+    _check_rewards(settings)
     return SERVED[settings.policy].serve(
         catalog,
         gamma=settings.gamma,
@@ -29,6 +31,20 @@ def policy_of(settings: ModelSettings, catalog: Catalog) -> Policy:
         feedback=settings.feedback,
         shared=settings.scope != "user",
     )
+
+
+def _check_rewards(settings: ModelSettings) -> None:
+    """Raise if a model cannot have these rewards."""
+    if settings.rewards is None:
+        return
+    try:
+        Rewards(settings.rewards)
+        if (policy := SERVED[settings.policy]).why_not_rewarded is not None:
+            raise policy.not_rewarded()
+        if settings.forgetting is not None:
+            raise ProblemError("a model with rewards cannot forget: an outcome would have to fade with its list")
+    except ProblemError as problem:
+        raise InvalidError(str(problem), where="body.rewards") from None
 
 
 def check_served(policy: str) -> None:

@@ -222,7 +222,7 @@ class Writer:
             self._before()
         with self._store.transaction() as tx:
             stored = store_events(tx, [job.command.event for job in events])
-            accepted = store_feedback(tx, [job.command for job in feedback], self._clock.moment())
+            accepted = store_feedback(tx, [job.command for job in feedback], self._clock.moment(), self._state.models)
             if any(job.given_up for job in events):
                 raise _GivenUpError
         self._health.went_well("write")

@@ -6,7 +6,7 @@ from rankfall.errors import FileError, StoreError
 from rankfall.journal.records import BEGINNING, END, START, Arm, Checkpoint, Entry, Event, Mark, Position, Snapshot
 from rankfall.stores.sqlite import sqlite_at
 from rankfall.stores.store import Store
-from rankfall.stores.transaction import OnEvent, StoredFeedback, Transaction
+from rankfall.stores.transaction import OnEvent, OnOutcome, StoredFeedback, Transaction
 
 __all__ = [
     "BEGINNING",
@@ -18,6 +18,7 @@ __all__ = [
     "Event",
     "Mark",
     "OnEvent",
+    "OnOutcome",
     "Position",
     "Snapshot",
     "Store",

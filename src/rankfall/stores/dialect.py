@@ -38,6 +38,7 @@ class Dialect:
     connect: Callable[[], Connection]
     types: Types
     begin: str
+    gathered: str  # the rows of a query, each with the values {}, as one JSON text; NULL or empty where there are none
     patient: tuple[str, ...] = ()  # for one transaction: wait for others, and work, as long as it takes
     scrub: Callable[[Connection], bool] = lambda _: True  # leaves nothing of deleted rows beside the tables, if it can
     storing: str = ""  # no user is forgotten until this transaction ends

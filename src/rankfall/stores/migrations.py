@@ -91,6 +91,20 @@ def _lists_left_behind(run: Run, _types: Types) -> None:
     run("CREATE INDEX events_left_behind ON events (model, owner) WHERE user_id IS NULL AND owner <> ''")
 
 
+def _outcomes(run: Run, _types: Types) -> None:
+    """Entries on what came of a list later: many for one list, each once by its key.
+
+    They do not use ``event_id``, which is there once for each list: servers of earlier versions rely on that, and go on
+    taking feedback.
+    """
+    for statement in (
+        "ALTER TABLE journal ADD COLUMN outcome_of TEXT",
+        "ALTER TABLE journal ADD COLUMN outcome_key TEXT",
+        "CREATE UNIQUE INDEX journal_outcome ON journal (outcome_of, outcome_key) WHERE outcome_of IS NOT NULL",
+    ):
+        run(statement)
+
+
 STEPS: tuple[Callable[[Run, Types], None], ...] = (
     _tables,
     _versions_and_owners,
@@ -98,6 +112,7 @@ STEPS: tuple[Callable[[Run, Types], None], ...] = (
     _marked_checkpoints,
     _heartbeat,
     _lists_left_behind,
+    _outcomes,
 )
 """What each version adds to the one before; the first makes version 1."""
 

@@ -121,6 +121,7 @@ def postgres_at(url: str, *, read_only: bool = False) -> Dialect:
         connect=lambda: _Connection(url, settings),
         types=_TYPES,
         begin="BEGIN",
+        gathered="json_agg(json_build_array({}))::text",
         patient=(
             "SET LOCAL lock_timeout = 0",
             "SET LOCAL statement_timeout = 0",

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import json
+
 import msgspec
 
-from rankfall.journal.records import Entry, Event
-from rankfall.stores.dialect import Row
+from rankfall.journal.records import Earlier, Entry, Event
+from rankfall.stores.dialect import Dialect, Row
 
 EVENT = (
     "id, model, owner, user_id, segment, request_id, digest, created, expires, active, arm, learn, propensity, "
     "catalog, covered, request, response, features, gaps"
 )
 EVENT_WIDTH = len(EVENT.split(","))
-ENTRY = (
-    "j.seq, j.kind, j.version, j.model, j.owner, j.at, j.event_id, j.body, j.blob, "
-    "e.arm, e.learn, e.covered, e.features, j.token, e.catalog"
-)
-FROM_JOURNAL = "FROM journal j LEFT JOIN events e ON e.id = j.event_id"
+FROM_JOURNAL = "FROM journal j LEFT JOIN events e ON e.id = coalesce(j.event_id, j.outcome_of)"
+ON_LIST = "(j.event_id IS NOT NULL OR j.outcome_of IS NOT NULL)"
+"""Whether an entry is on a list: its feedback, or an outcome."""
+
+
+def entry_columns(dialect: Dialect) -> str:
+    """The columns of an entry.
+
+    The last one has the earlier entries on the same list, in the same statement: whoever forgets a user changes them.
+    """
+    return (
+        "j.seq, j.kind, j.version, j.model, j.owner, j.at, j.event_id, j.body, j.blob, "
+        "e.arm, e.learn, e.covered, e.features, j.token, e.catalog, j.outcome_of, "
+        f"(SELECT {dialect.gathered.format('o.seq, o.kind, o.version, o.body')} FROM journal o WHERE o.seq < j.seq "
+        "AND (o.outcome_of = coalesce(j.event_id, j.outcome_of) OR o.event_id = j.outcome_of))"
+    )
+
 
 _ACTIVE, _LEARN, _FEATURES = (Event.__struct_fields__.index(name) for name in ("active", "learn", "features"))
 
@@ -37,8 +51,9 @@ def event_of_row(row: Row) -> Event:
 
 
 def entry_of_row(row: Row) -> Entry:
-    """The entry with these values, in the order of ``ENTRY``."""
-    seq, kind, version, model, owner, at, event_id, body, blob, arm, learn, covered, features, token, catalog = row
+    """The entry with these values, in the order of :func:`entry_columns`."""
+    seq, kind, version, model, owner, at, event_id, body, blob, *of_event, outcome_of, earlier = row
+    arm, learn, covered, features, token, catalog = of_event
     return Entry(
         position=seq,
         kind=kind,
@@ -55,4 +70,6 @@ def entry_of_row(row: Row) -> Entry:
         features=None if features is None else bytes(features),
         token=token,
         catalog=catalog or 0,
+        outcome_of=outcome_of,
+        earlier=tuple(Earlier(*one) for one in sorted(json.loads(earlier))) if earlier not in (None, "[]") else (),
     )

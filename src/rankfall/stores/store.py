@@ -17,19 +17,13 @@ from rankfall.errors import ConnectionLostError, LostEntryError, StoreError
 from rankfall.journal.records import BEGINNING, START, Checkpoint, Entry, Event, Mark, Position, Snapshot
 from rankfall.stores.dialect import Connection, Dialect, Row
 from rankfall.stores.migrations import STEPS, check_version, migrate
-from rankfall.stores.rows import ENTRY, EVENT, EVENT_WIDTH, FROM_JOURNAL, entry_of_row, event_of_row
+from rankfall.stores.rows import EVENT, EVENT_WIDTH, FROM_JOURNAL, ON_LIST, entry_columns, entry_of_row, event_of_row
 from rankfall.stores.timeline import Timeline
 from rankfall.stores.transaction import StoredFeedback, Transaction
 
 _log = logging.getLogger("rankfall.stores")
 
 T = TypeVar("T")
-
-_TAIL = (
-    f"SELECT {ENTRY.replace('j.blob', 'CASE WHEN j.seq > ? THEN j.blob END')} {FROM_JOURNAL} AND j.seq > ? "
-    "WHERE j.seq >= ? ORDER BY j.seq LIMIT ?"
-)
-"""An entry, without its blob and its event, and those after it."""
 
 
 class Overdue(NamedTuple):
@@ -46,6 +40,11 @@ class Store:
 
     def __init__(self, dialect: Dialect, *, make: bool = True, read_only: bool = False) -> None:
         self.dialect = dialect
+        self._entry = entry_columns(dialect)
+        without_blob = self._entry.replace("j.blob", "CASE WHEN j.seq > ? THEN j.blob END")
+        self._tail = (  # an entry, without its blob and its event, and those after it
+            f"SELECT {without_blob} {FROM_JOURNAL} AND j.seq > ? WHERE j.seq >= ? ORDER BY j.seq LIMIT ?"
+        )
         self._timeline = Timeline()
         self._writing = threading.RLock()
         self._reading = threading.RLock()
@@ -181,7 +180,7 @@ class Store:
 
     def tail(self, after: Mark, limit: int) -> list[Entry]:
         """The entries of the journal after one, in order; raises LostEntryError if that one is not there any more."""
-        rows = self.read(_TAIL, (after.position, after.position, after.position, limit + 1))
+        rows = self.read(self._tail, (after.position, after.position, after.position, limit + 1))
         if after == BEGINNING:
             return [entry_of_row(row) for row in rows[:limit]]
         if not rows or entry_of_row(rows[0]).mark != after:
@@ -191,10 +190,10 @@ class Store:
     def feedback(
         self, model: str, owners: Sequence[str], after: Sequence[Position], upto: Position, limit: int
     ) -> list[list[Entry]]:
-        """For each owner the entries on events after its position, up to and with ``upto``; at most so many of each."""
+        """For each owner the entries on lists after its position, up to and with ``upto``; at most so many of each."""
         found = self.read_many(
-            f"SELECT {ENTRY} {FROM_JOURNAL} WHERE j.model = ? AND j.owner = ? AND j.seq > ? AND j.seq <= ? "
-            "AND j.event_id IS NOT NULL ORDER BY j.seq LIMIT ?",
+            f"SELECT {self._entry} {FROM_JOURNAL} WHERE j.model = ? AND j.owner = ? AND j.seq > ? AND j.seq <= ? "
+            f"AND {ON_LIST} ORDER BY j.seq LIMIT ?",
             [(model, owner, position, upto, limit) for owner, position in zip(owners, after, strict=True)],
         )
         return [[entry_of_row(row) for row in rows] for rows in found]
@@ -226,6 +225,19 @@ class Store:
         """The entry on an event, if there is one."""
         rows = self.read("SELECT kind, version, body, at, token FROM journal WHERE event_id = ?", (event_id,))
         return StoredFeedback(*rows[0]) if rows else None
+
+    def outcomes_on(self, event_id: str) -> list[StoredFeedback]:
+        """The outcomes on an event, in order."""
+        sql = "SELECT kind, version, body, at, token FROM journal WHERE outcome_of = ? ORDER BY seq"
+        return [StoredFeedback(*row) for row in self.read(sql, (event_id,))]
+
+    def outcomes(self, after: Position = START, limit: int = 10_000) -> list[Entry]:
+        """The next outcomes, in order."""
+        rows = self.read(
+            f"SELECT {self._entry} {FROM_JOURNAL} WHERE j.outcome_of IS NOT NULL AND j.seq > ? ORDER BY j.seq LIMIT ?",
+            (after, limit),
+        )
+        return [entry_of_row(row) for row in rows]
 
     def snapshots(self, model: str) -> list[Snapshot]:
         """The snapshots of a model, oldest first."""
@@ -273,7 +285,7 @@ class Store:
         columns = ", ".join(f"e.{name.strip()}" for name in EVENT.split(","))
         rows = self.read(
             f"SELECT {columns}, j.seq, j.kind, j.version, j.model, j.owner, j.at, j.event_id, j.body, "
-            "j.blob, NULL, NULL, NULL, NULL, j.token, NULL "
+            "j.blob, NULL, NULL, NULL, NULL, j.token, NULL, NULL, NULL "
             "FROM events e LEFT JOIN journal j ON j.event_id = e.id WHERE e.id > ? ORDER BY e.id LIMIT ?",
             (after, limit),
         )
@@ -283,9 +295,9 @@ class Store:
         ]
 
     def decisions(self, after: Position = START, limit: int = 1000) -> list[Entry]:
-        """The next entries that are not on events, in order."""
+        """The next entries that are not on lists, in order."""
         rows = self.read(
-            f"SELECT {ENTRY} {FROM_JOURNAL} WHERE j.event_id IS NULL AND j.kind <> 'forgotten' AND j.seq > ? "
+            f"SELECT {self._entry} {FROM_JOURNAL} WHERE NOT {ON_LIST} AND j.kind <> 'forgotten' AND j.seq > ? "
             "ORDER BY j.seq LIMIT ?",
             (after, limit),
         )

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from rankfall.journal.entries import Encoded, encode
+from rankfall.journal.entries import Encoded, decode, encode
 from rankfall.journal.fold import forgotten
 from rankfall.journal.records import Checkpoint, Entry, Event, Mark, Position, Snapshot
+from rankfall.policies.rewards import Rewards
 from rankfall.stores.dialect import Connection, Dialect
-from rankfall.stores.rows import ENTRY, EVENT, EVENT_WIDTH, FROM_JOURNAL, entry_of_row, event_of_row, row_of_event
+from rankfall.stores.rows import (
+    EVENT,
+    EVENT_WIDTH,
+    FROM_JOURNAL,
+    ON_LIST,
+    entry_columns,
+    entry_of_row,
+    event_of_row,
+    row_of_event,
+)
 
 _NEXT = "(SELECT coalesce(max(seq), 0) + 1 FROM journal)"
 """The number of the next entry. Not one of the database's own counters: those do not move with the rows."""
@@ -35,6 +45,18 @@ class OnEvent(NamedTuple):
     owner: str
     at: float
     token: str = ""
+
+
+class OnOutcome(NamedTuple):
+    """An outcome on an event; ``key`` tells it from the others there, and is there once."""
+
+    entry: Encoded
+    event_id: str
+    key: str
+    model: str
+    owner: str
+    at: float
+    token: str
 
 
 class StoredFeedback(NamedTuple):
@@ -156,6 +178,30 @@ class Transaction:
         ]
         return [bool(stored) for stored in self.run_many(sql, rows)]
 
+    def append_outcomes(self, outcomes: Sequence[OnOutcome]) -> list[bool]:
+        """Append outcomes on events; False where the event has it already, or is gone."""
+        sql = (
+            "INSERT INTO journal (seq, kind, version, model, owner, outcome_of, outcome_key, body, at, token) "
+            f"SELECT {_NEXT}, ?, ?, ?, ?, id, ?, ?, ?, ? FROM events WHERE id = ? "
+            "ON CONFLICT (outcome_of, outcome_key) WHERE outcome_of IS NOT NULL DO NOTHING RETURNING 1"
+        )
+        if outcomes:
+            self._begin_to_append()
+        rows = [
+            (*one.entry[:2], one.model, one.owner, one.key, one.entry.body, one.at, one.token, one.event_id)
+            for one in outcomes
+        ]
+        return [bool(stored) for stored in self.run_many(sql, rows)]
+
+    def count_outcomes(self, event_id: str) -> int:
+        """How many outcomes an event has."""
+        return int(self.run("SELECT count(*) FROM journal WHERE outcome_of = ?", (event_id,))[0][0])
+
+    def token_of_outcome(self, event_id: str, key: str) -> str | None:
+        """The token of an outcome on an event, if there is one with this key."""
+        rows = self.run("SELECT token FROM journal WHERE outcome_of = ? AND outcome_key = ?", (event_id, key))
+        return rows[0][0] if rows else None
+
     def feedback_on(self, event_id: str) -> StoredFeedback | None:
         """The entry on an event, if there is one."""
         rows = self.run("SELECT kind, version, body, at, token FROM journal WHERE event_id = ?", (event_id,))
@@ -173,7 +219,8 @@ class Transaction:
 
     def first(self, kind: str, model: str) -> Entry | None:
         """The first entry of this kind for this model."""
-        sql = f"SELECT {ENTRY} {FROM_JOURNAL} WHERE j.model = ? AND j.kind = ? ORDER BY j.seq LIMIT 1"
+        columns = entry_columns(self._dialect)
+        sql = f"SELECT {columns} {FROM_JOURNAL} WHERE j.model = ? AND j.kind = ? ORDER BY j.seq LIMIT 1"
         rows = self.run(sql, (model, kind))
         return entry_of_row(rows[0]) if rows else None
 
@@ -226,16 +273,16 @@ class Transaction:
             (snapshot.id, snapshot.model, snapshot.name, snapshot.position, snapshot.at),
         )
 
-    def forget(self, user: str, own: Sequence[str]) -> Removed:
-        """Remove a user: all of the models in ``own``, the name from everything else.
+    def forget(self, user: str, own: Mapping[str, Rewards | None]) -> Removed:
+        """Remove a user: all of the models in ``own``, which come with their rewards, the name from everything else.
 
         Entries of the journal stay where they are, without the name and what was clicked: positions and counts hold.
         """
         states, lists = 0, {}
         self.forgetting()
         self._begin_to_append()
-        for model in own:
-            states += self._forget_entries(user, model)
+        for model, rewards in own.items():
+            states += self._forget_entries(user, model, rewards)
             self.run("DELETE FROM checkpoints WHERE model = ? AND owner = ?", (model, user))
             gone = self.run("DELETE FROM events WHERE model = ? AND user_id = ? RETURNING 1", (model, user))
             gone += self.run(_LEFT_BEHIND, (model, user))
@@ -246,13 +293,18 @@ class Transaction:
         )
         return Removed(states, lists, len(named))
 
-    def _forget_entries(self, user: str, model: str) -> bool:
+    def _forget_entries(self, user: str, model: str, rewards: Rewards | None) -> bool:
         """Leave of a user's entries what is counted; whether there were any."""
-        sql = f"SELECT {ENTRY} {FROM_JOURNAL} WHERE j.model = ? AND j.owner = ? AND j.event_id IS NOT NULL"
+        sql = f"SELECT {entry_columns(self._dialect)} {FROM_JOURNAL} WHERE j.model = ? AND j.owner = ? AND {ON_LIST}"
         entries = [entry_of_row(row) for row in self.run(sql, (model, user))]
-        left = [(*encode(forgotten(entry))[:3], entry.position) for entry in entries]
+        left = [
+            (*encode(forgotten(entry, decode(entry.kind, entry.version, entry.body), rewards))[:3], entry.position)
+            for entry in entries
+        ]
         self.run_many(
-            "UPDATE journal SET owner = '', event_id = NULL, kind = ?, version = ?, body = ? WHERE seq = ?", left
+            "UPDATE journal SET owner = '', event_id = NULL, outcome_of = NULL, outcome_key = NULL, kind = ?, "
+            "version = ?, body = ? WHERE seq = ?",
+            left,
         )
         return bool(entries)
 

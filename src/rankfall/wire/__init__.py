@@ -16,7 +16,14 @@ from rankfall.wire.catalog import (
 )
 from rankfall.wire.decoding import convert, decode
 from rankfall.wire.errors import ErrorDetails, ErrorResponse, HealthResponse
-from rankfall.wire.feedback import Click, FeedbackBatchRequest, FeedbackProblem, FeedbackRequest, FeedbackResponse
+from rankfall.wire.feedback import (
+    Click,
+    FeedbackBatchRequest,
+    FeedbackProblem,
+    FeedbackRequest,
+    FeedbackResponse,
+    Outcome,
+)
 from rankfall.wire.fields import LONGEST_NAME, LONGEST_TITLE, ItemId, Mode, ModelName, Name, Result, Scope, Seen
 from rankfall.wire.models import (
     ArmCounts,
@@ -34,6 +41,7 @@ from rankfall.wire.models import (
     NewModel,
     OwnerQuery,
     Pin,
+    RewardCounts,
     SettingsResponse,
     VersionResponse,
     Weight,
@@ -42,6 +50,7 @@ from rankfall.wire.ranking import (
     ActivateResponse,
     BatchedRankRequest,
     EventFeedback,
+    EventOutcome,
     EventResponse,
     RankBatchRequest,
     RankBatchResponse,
@@ -67,6 +76,7 @@ __all__ = [
     "ErrorDetails",
     "ErrorResponse",
     "EventFeedback",
+    "EventOutcome",
     "EventResponse",
     "FeedbackBatchRequest",
     "FeedbackProblem",
@@ -95,6 +105,7 @@ __all__ = [
     "Name",
     "NamedSettings",
     "NewModel",
+    "Outcome",
     "OwnerQuery",
     "Pin",
     "RankBatchRequest",
@@ -103,6 +114,7 @@ __all__ = [
     "RankResponse",
     "RankedItem",
     "Result",
+    "RewardCounts",
     "Scope",
     "Seen",
     "SettingsResponse",

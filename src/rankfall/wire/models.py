@@ -63,6 +63,10 @@ Randomize: TypeAlias = Annotated[
 ]
 Pins: TypeAlias = Annotated[list[Pin], Meta(max_length=100)]
 Blocked: TypeAlias = Annotated[list[ItemId], Meta(max_length=10_000, description="items never shown")]
+RewardsByType: TypeAlias = Annotated[
+    dict[Name, Annotated[float, Meta(ge=-1e6, le=1e6)]],
+    Meta(max_length=100, description="what a click is worth, and each type of outcome; null where only clicks count"),
+]
 
 
 def _check_lists(pinned: list[Pin] | UnsetType, blocked: list[str | int] | UnsetType) -> None:
@@ -93,9 +97,11 @@ class ModelSettings(Request, frozen=True, kw_only=True):
             "the policy's own if null"
         ),
     ] = None
+    rewards: RewardsByType | None = None
 
     def __post_init__(self) -> None:
         _check_lists(self.pinned, self.blocked)
+        check_all_printable("rewards", self.rewards)
 
 
 class NewModel(ModelSettings, frozen=True, kw_only=True):
@@ -173,12 +179,24 @@ class ModelCounts(Response, frozen=True, kw_only=True):
     expired: int
 
 
-class ArmCounts(Response, frozen=True):
-    """Lists of one arm: how many have feedback, how many a click, and the share of clicks."""
+class RewardCounts(Response, frozen=True):
+    """What the lists of one arm earned: in all, in the mean, and the standard deviation from list to list."""
+
+    total: float
+    mean: float | None
+    sd: float | None
+
+
+class ArmCounts(Response, frozen=True, omit_defaults=True):
+    """Lists of one arm: how many have feedback, how many a click, and the share of clicks.
+
+    ``reward`` is what they earned, as the settings have it, where these say what outcomes are worth.
+    """
 
     with_feedback: int
     clicked: int
     rate: float | None
+    reward: RewardCounts | None = None
 
 
 class ModelResponse(Response, frozen=True, kw_only=True):

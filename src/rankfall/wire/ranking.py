@@ -138,6 +138,15 @@ class EventFeedback(Response, frozen=True):
     at: datetime
 
 
+class EventOutcome(Response, frozen=True):
+    """What came of an item of a list beside its click."""
+
+    id: ItemId
+    type: str
+    value: float
+    at: datetime
+
+
 class EventResponse(Response, frozen=True, kw_only=True):
     """A list as it was shown, and what came of it."""
 
@@ -153,3 +162,4 @@ class EventResponse(Response, frozen=True, kw_only=True):
     propensity: float | None
     response: RankResponse
     feedback: EventFeedback | None
+    outcomes: tuple[EventOutcome, ...] = ()

@@ -39,6 +39,7 @@ class Settings(Changes, total=False):
     scope: Scope
     forgetting: Mapping[str, float] | None
     feedback: Seen | None
+    rewards: Mapping[str, float] | None
 
 
 def models() -> Call[list[NamedSettings]]:
@@ -50,7 +51,7 @@ def create_model(model: str, /, **settings: Unpack[Settings]) -> Call[NamedSetti
     """Make a model; settings not given have the service's defaults.
 
     They are ``policy``, ``gamma``, ``k``, ``mode``, ``feedback_wait``, ``control``, ``randomize``, ``pinned``,
-    ``blocked``, ``scope``, ``forgetting`` and ``feedback``.
+    ``blocked``, ``scope``, ``forgetting``, ``feedback`` and ``rewards``.
 
     Making it again with the same settings changes nothing; with others it is a `ConflictError`.
 
@@ -69,7 +70,9 @@ def model(model: str = "default", *, user: str | None = None, segment: str | Non
 
 
 def change_model(model: str, /, **settings: Unpack[Changes]) -> Call[NamedSettings]:
-    """Change settings of a model, all but ``scope``, ``forgetting`` and ``feedback``; what it has learned stays.
+    """Change settings of a model; what it has learned stays.
+
+    All can be changed but ``scope``, ``forgetting``, ``feedback`` and ``rewards``.
 
     Examples
     --------

@@ -65,6 +65,7 @@ class LinearPolicy(Policy):
     feedback: ClassVar[Feedback] = "cascade"
     needs = frozenset({"coverage", "relevance"})
     why_not_served = None
+    why_not_rewarded = None
 
     settings: LinearSettings
 
@@ -324,12 +325,27 @@ class LinearPolicy(Policy):
         With ``"cascade"`` items above the first click are negatives, the click is positive, and below it nothing is
         learned. Without a click all are negatives.
         """
-        self._learn(np.ascontiguousarray(ranking.features, dtype=np.float64), clicks)
+        self._learn(_rows(ranking), clicks)
 
-    def _learn(self, features: FloatArray, clicks: list[int]) -> None:
-        rewards = _rewards(self.learns_from, clicks, len(features))
+    def learn_rewards(self, ranking: Ranking, clicks: list[int], rewards: Mapping[int, float]) -> None:
+        """Learn what the items that count as seen earned."""
+        self._learn(_rows(ranking), clicks, rewards)
+
+    def _learn(self, features: FloatArray, clicks: list[int], rewards: Mapping[int, float] | None = None) -> None:
+        earned = _earned(self.learns_from, clicks, len(features))
+        if rewards is not None:
+            earned[:] = [rewards.get(position, 0.0) for position in range(len(earned))]
         with self._model.lock:
-            self._model.learn(features[: len(rewards)], rewards)
+            self._model.learn(features[: len(earned)], earned)
+
+    def learn_outcome(self, ranking: Ranking, clicks: list[int], position: int, reward: float) -> None:
+        """Add to what an item earned, if it counts as seen."""
+        self._earn(_rows(ranking), clicks, position, reward)
+
+    def _earn(self, features: FloatArray, clicks: list[int], position: int, reward: float) -> None:
+        if position < len(_earned(self.learns_from, clicks, len(features))):
+            with self._model.lock:
+                self._model.earn(features[position], reward)
 
     # State.
 
@@ -406,7 +422,9 @@ class LinearPolicy(Policy):
         """What :meth:`record` gives for each of these lists (n, k) of rows."""
         return [features.tobytes() for features in self.features_of(lists)]
 
-    def learn_record(self, record: bytes, click: Click, topics: int | None = None) -> None:
+    def learn_record(
+        self, record: bytes, click: Click, topics: int | None = None, rewards: Mapping[int, float] | None = None
+    ) -> None:
         """Learn from the clicks on a list of which these features were kept; topics that are newer were not covered.
 
         >>> from rankfall import CascadeLSB, Catalog
@@ -416,11 +434,21 @@ class LinearPolicy(Policy):
         >>> policy.weights
         array([0.5, 0. ])
         """
+        features = self._recorded(record, topics)
+        self._learn(features, all_clicks(click, len(features)), rewards)
+
+    def add_outcome_to_record(
+        self, record: bytes, click: Click, position: int, reward: float, topics: int | None = None
+    ) -> None:
+        """Add to what an item of such a list earned, if it counts as seen."""
+        features = self._recorded(record, topics)
+        self._earn(features, all_clicks(click, len(features)), position, reward)
+
+    def _recorded(self, record: bytes, topics: int | None) -> FloatArray:
+        """The features that were kept, with a column for each topic there is now."""
         missing = 0 if topics is None else max(0, self._n_topics - topics)
         features = np.frombuffer(record).reshape(-1, self._n_columns - missing).copy()  # kernels want to write
-        if missing:
-            features = np.insert(features, [self._n_topics - missing] * missing, 0.0, axis=1)
-        self._learn(features, all_clicks(click, len(features)))
+        return np.insert(features, [self._n_topics - missing] * missing, 0.0, axis=1) if missing else features
 
     def widened(self, arrays: Mapping[str, NDArray[Any]], topics: Collection[int]) -> Mapping[str, NDArray[Any]]:
         """The state with columns for topics that it does not have, which none of its lists covered."""
@@ -460,10 +488,15 @@ class LinearPolicy(Policy):
         return named_weights(weights, spread, self.catalog.topics[: self._n_topics], features)
 
 
-def _rewards(feedback: Feedback, clicks: list[int], length: int) -> FloatArray:
+def _rows(ranking: Ranking) -> FloatArray:
+    """The features of a list as shown, as kernels take them."""
+    return np.ascontiguousarray(ranking.features, dtype=np.float64)
+
+
+def _earned(feedback: Feedback, clicks: list[int], length: int) -> FloatArray:
     """What each item earned that was seen, from the top: 1 for a click that counts, otherwise 0."""
     if feedback == "cascade":
         clicks = clicks[:1]
-    rewards = np.zeros(length if feedback == "all" or not clicks else clicks[-1] + 1)
-    rewards[clicks] = 1.0
-    return rewards
+    earned = np.zeros(length if feedback == "all" or not clicks else clicks[-1] + 1)
+    earned[clicks] = 1.0
+    return earned

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rankfall.arrays import FloatArray, fill
 from rankfall.errors import ProblemError
 from rankfall.kernels.forgetting import learn_fading, learn_sliding
-from rankfall.kernels.ridge import UPDATES, State, learn, new_state
+from rankfall.kernels.ridge import UPDATES, State, earn, learn, new_state
 from rankfall.policies.forgetting import Discount, Forgetting, Window
 
 
@@ -74,6 +74,22 @@ class Ridge:
             oldest = self._window.popleft() if full else (newest[0][:0], newest[1][:0])
             self._window.append(newest)
             learn_sliding(self.state, self._rest, *newest, *oldest)
+
+    def earn(self, features: FloatArray, reward: float) -> None:
+        """Learn that an item of a list learned from before earned more: its features (columns,), and how much.
+
+        It adds to what the item earned, and not to how often it was seen. What has faded or left a window would have to
+        be told from what has not, so a model that forgets cannot learn it.
+
+        >>> model = Ridge(1)
+        >>> model.learn(np.array([[1.0]]), np.array([1.0]))
+        >>> model.earn(np.array([1.0]), 0.5)
+        >>> model.weights, model.n_updates
+        (array([0.75]), 1)
+        """
+        if self.forgetting is not None:
+            raise ProblemError(f"a model with {self.forgetting} cannot learn what a list earns later")
+        earn(self.state, features, float(reward))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The whole state, as copies of its arrays by name."""

@@ -42,6 +42,7 @@ class TabularPolicy(Policy):
     counts_kind: ClassVar[type[ItemCounts]] = ItemCounts
     forgets: ClassVar[type[Discount] | type[Window] | None] = None
     why_not_served = None
+    why_not_rewarded = "it counts clicks, and its bounds hold for shares between 0 and 1"
 
     def prepare(self) -> None:
         """Have a row for each item of the catalog from the start."""
@@ -225,8 +226,16 @@ class TabularPolicy(Policy):
         """The state as it is: it knows nothing of topics."""
         return arrays
 
-    def learn_record(self, record: bytes, click: Click, topics: int | None = None) -> None:  # noqa: ARG002
+    def learn_record(
+        self,
+        record: bytes,
+        click: Click,
+        topics: int | None = None,  # noqa: ARG002 - it knows nothing of them
+        rewards: Mapping[int, float] | None = None,
+    ) -> None:
         """Learn from the clicks on a list of which these ids were kept."""
+        if rewards is not None:
+            raise self.not_rewarded()
         ids: list[Id] = json.loads(record)
         clicks = all_clicks(click, len(ids))
         if ids:

@@ -33,6 +33,7 @@ class Metrics:
         self._lists = counter("lists", "Lists sent", "model", "arm")
         self._with_feedback = counter("lists_with_feedback", "Lists with feedback", "model", "arm")
         self._clicked = counter("clicked", "Lists with a click", "model", "arm")
+        self._outcomes = counter("outcomes", "Outcomes by what became of them", "model", "type", "result")
         self._fallbacks = counter("fallbacks", "Lists that fell back to the baseline", "model", "reason")
         self._store_errors = Counter("rankfall_store_errors", "Reads and writes that failed", registry=registry)
         self._rebuilds = Counter("rankfall_rebuilds", "Times the store went back", registry=registry)
@@ -65,7 +66,11 @@ class Metrics:
         self._fallbacks(model, reason).inc()
 
     def count_feedback(self, fed: FeedbackResult) -> None:
-        """Count one feedback by what became of it."""
+        """Count the clicks on a list, or an outcome, by what became of it."""
+        if fed.outcome:
+            if fed.result != "rejected":  # a type that nobody declared is a label that anybody can make up
+                self._outcomes(fed.model, fed.outcome, fed.result).inc()
+            return
         self._feedback(fed.model, fed.result).inc()
         if fed.result == "accepted":
             self._with_feedback(fed.model, fed.arm).inc()

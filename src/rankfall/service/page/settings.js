@@ -15,6 +15,7 @@ function settingText(name, value) {
   if (name === "forgetting") return value ? Object.entries(value).map((pair) => pair.join(" ")).join(", ") : "none";
   if (name === "pinned") return value.map(({ id, position }) => `${id} at ${position}`).join(", ") || "none";
   if (name === "blocked") return value.join(", ") || "none";
+  if (name === "rewards") return value ? Object.entries(value).map((pair) => pair.join(" ")).join(", ") : "clicks only";
   if (name === "feedback") return value ?? "as the policy has it";
   return String(value);
 }

@@ -1,4 +1,4 @@
-// Click rates and how sure they are.
+// Click rates and rewards, and how sure they are.
 
 const Z = 1.959963984540054; // 95 %, two-sided
 
@@ -27,6 +27,25 @@ export function difference(first, second) {
     high: d + Math.hypot(a.high - a.rate, b.rate - b.low),
     relative: b.rate > 0 ? d / b.rate : null,
   };
+}
+
+/** Half the width of the interval for what lists of an arm earn in the mean (normal approximation). */
+const halfWidth = ({ reward, with_feedback }) => (Z * reward.sd) / Math.sqrt(with_feedback);
+
+/** The mean reward of an arm and its interval; null when there is nothing to go by. */
+export function meanReward(arm) {
+  if (arm?.reward?.sd == null) return null;
+  const { mean } = arm.reward;
+  return { mean, low: mean - halfWidth(arm), high: mean + halfWidth(arm) };
+}
+
+/** The difference of two mean rewards, first minus second, and its interval. */
+export function rewardDifference(first, second) {
+  if (!meanReward(first) || !meanReward(second)) return null;
+  const d = first.reward.mean - second.reward.mean;
+  const half = Math.hypot(halfWidth(first), halfWidth(second));
+  const base = second.reward.mean;
+  return { difference: d, low: d - half, high: d + half, relative: base > 0 ? d / base : null };
 }
 
 /** Buckets of the history put together to at most `most` points, each {start, seconds, arms, covered}. */

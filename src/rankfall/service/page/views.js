@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { LineChart, weightTable } from "./charts.js";
 import { byId, decimal, duration, h, moment, percent, plural, setText, table, whole } from "./dom.js";
-import { ENOUGH, condense, difference, wilson } from "./stats.js";
+import { ENOUGH, condense, difference, meanReward, rewardDifference, wilson } from "./stats.js";
 
 const MOST_POINTS = 30;
 const MOST_WEIGHTS = 24; // per table, until all are asked for
@@ -92,14 +92,21 @@ export function showArms({ arms, settings }) {
     const sure = wilson(clicked, with_feedback);
     const interval = sure && `${(100 * sure.low).toFixed(1)} to ${percent(sure.high)}`;
     return [h("span", { class: `name arm-${arm}` }, h("span", { class: "key" }), name), whole(with_feedback), whole(clicked),
-      sure ? [percent(sure.rate), h("div", { class: "muted" }, interval)] : "–"];
+      sure ? [percent(sure.rate), h("div", { class: "muted" }, interval)] : "–",
+      ...(settings.rewards ? [rewardCell(arms[arm])] : [])];
   });
-  byId("arms").replaceChildren(table(["List", "With feedback", "Clicked", "Rate, 95 % interval"], rows));
-  byId("lift").replaceChildren(...lift(arms.policy ?? none, arms.control ?? none, settings.control));
+  const head = ["List", "With feedback", "Clicked", "Rate, 95 % interval"];
+  byId("arms").replaceChildren(table(settings.rewards ? [...head, "Reward of a list"] : head, rows));
+  byId("lift").replaceChildren(...lift(arms.policy ?? none, arms.control ?? none, settings));
 }
 
-function lift(policy, control, share) {
-  const big = (text, kind = "") => h("p", { class: `big ${kind}` }, text);
+function rewardCell(arm) {
+  const sure = meanReward(arm);
+  if (!sure) return arm?.reward?.mean == null ? "–" : decimal(arm.reward.mean);
+  return [decimal(sure.mean), h("div", { class: "muted" }, `${decimal(sure.low)} to ${decimal(sure.high)}`)];
+}
+
+function lift(policy, control, { control: share, rewards }) {
   const note = (...text) => h("p", { class: "muted small" }, ...text);
   if (!control.with_feedback && !share) {
     return [big("No control group"), note("Set ", h("code", {}, "control"), " above 0, and that share of users keeps "
@@ -109,18 +116,31 @@ function lift(policy, control, share) {
     return [big("Not enough yet"), note(`A comparison needs ${ENOUGH} lists with feedback on each side; there are `
       + `${whole(policy.with_feedback)} learned and ${whole(control.with_feedback)} control.`)];
   }
-  const { difference: d, low, high, relative } = difference(policy, control);
-  const points = (value) => `${value < 0 ? "−" : "+"}${Math.abs(100 * value).toFixed(1)}`;
-  const verdict = low > 0 ? "Learned lists are clicked more often."
-    : high < 0 ? "Learned lists are clicked less often." : "No clear difference yet.";
+  const points = (value) => signed(100 * value, 1);
+  const clicks = difference(policy, control);
+  const earned = rewards && rewardDifference(policy, control);
   return [
-    big(`${points(d)} points`, low > 0 ? "good" : high < 0 ? "bad" : ""),
-    h("p", {}, verdict),
-    note(`Click rate, learned minus control. 95 % interval ${points(low)} to ${points(high)} points`,
-      relative === null ? "" : `; ${points(relative)} % relative`, " (Newcombe). It holds for one look at a time "
-      + "chosen beforehand, not for waiting until it turns."),
+    ...gain(clicks, `${points(clicks.difference)} points`, "clicked more often", "clicked less often"),
+    note(`Click rate, learned minus control. 95 % interval ${points(clicks.low)} to ${points(clicks.high)} points`,
+      relativeText(clicks), " (Newcombe)."),
+    ...(earned ? [
+      ...gain(earned, `${signed(earned.difference, 3)} reward a list`, "worth more", "worth less"),
+      note(`Reward of a list, learned minus control. 95 % interval ${signed(earned.low, 3)} to ${signed(earned.high, 3)}`,
+        relativeText(earned), ". Outcomes that are still to come are missing on both sides."),
+    ] : []),
+    note("Intervals hold for one look at a time chosen beforehand, not for waiting until they turn."),
     note(...noBaseline()),
   ];
+}
+
+const big = (text, kind = "") => h("p", { class: `big ${kind}` }, text);
+const signed = (value, digits) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits)}`;
+const relativeText = ({ relative }) => (relative === null ? "" : `; ${signed(100 * relative, 1)} % relative`);
+
+/** A difference in large letters, and in words. */
+function gain({ low, high }, text, more, less) {
+  const verdict = low > 0 ? `Learned lists are ${more}.` : high < 0 ? `Learned lists are ${less}.` : "No clear difference yet.";
+  return [big(text, low > 0 ? "good" : high < 0 ? "bad" : ""), h("p", {}, verdict)];
 }
 
 function noBaseline() {

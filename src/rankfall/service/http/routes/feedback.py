@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from rankfall.errors import NotFoundError
+from rankfall.journal.entries import OutcomeGiven
 from rankfall.journal.entries import decode as decode_entry
-from rankfall.journal.fold import clicks_of
+from rankfall.journal.outcomes import clicks_of
 from rankfall.service.commands import Activate, GiveFeedback
 from rankfall.service.events import moment
 from rankfall.service.http.app_state import state_of
@@ -20,9 +21,12 @@ from rankfall.service.http.auth import grant_of, somewhere
 from rankfall.service.http.bodies import JSON, body_of, json_response
 from rankfall.service.http.operations import Operations
 from rankfall.service.http.parameters import path_name
+from rankfall.service.lists import items_of
+from rankfall.stores import Event, StoredFeedback
 from rankfall.wire import (
     ActivateResponse,
     EventFeedback,
+    EventOutcome,
     EventResponse,
     FeedbackBatchRequest,
     FeedbackProblem,
@@ -39,25 +43,29 @@ _ONE_ACCEPTED = msgspec.json.encode(FeedbackResponse(accepted=1))
 @operations.add(
     "POST",
     "/v1/feedback",
-    "Say what was clicked",
+    "Say what was clicked, and what came of it",
     needs=somewhere("feedback"),
     takes=(FeedbackRequest, FeedbackBatchRequest),
     gives=FeedbackResponse,
 )
 async def feedback(request: Request) -> Response:
-    """Give counts of what became of the feedback. What is accepted is stored for good, and learned once."""
+    """Give counts of what became of clicks and outcomes. What is accepted is stored for good, and learned once.
+
+    Clicks come once for a list. Outcomes come when they come: with the clicks, before them, or days later.
+    """
     state, grant = state_of(request), grant_of(request)
     given = _feedback_in(body_of(request))
-    state.limits.check_batch(len(given))
+    state.limits.check_batch(sum(len(one.reports) for one in given))
     results = await state.engine.writer.submit(GiveFeedback(tuple(given), grant.models_for("feedback")))
     for fed in results:
         state.metrics.count_feedback(fed)
     if len(results) == 1 and results[0].result == "accepted":  # almost always
         return Response(_ONE_ACCEPTED, media_type=JSON)
     counts: dict[str, int] = Counter(fed.result for fed in results)
+    reports = [(i, one.event_id, report) for i, one in enumerate(given) for report in one.reports]
     problems = tuple(
-        FeedbackProblem(i, one.event_id, fed.result, fed.reason)
-        for i, (one, fed) in enumerate(zip(given, results, strict=True))
+        FeedbackProblem(i, event_id, fed.result, fed.reason, report)
+        for (i, event_id, report), fed in zip(reports, results, strict=True)
         if fed.result != "accepted"
     )
     return json_response(FeedbackResponse(**counts, problems=problems))
@@ -116,5 +124,14 @@ async def event(request: Request) -> Response:
             propensity=found.propensity,
             response=decode(RankResponse, found.response.encode()),
             feedback=given,
+            outcomes=tuple(_outcomes(found, await asyncio.to_thread(store.outcomes_on, event_id))),
         )
     )
+
+
+def _outcomes(event: Event, stored: Sequence[StoredFeedback]) -> Iterator[EventOutcome]:
+    items = items_of(event)
+    for one in stored:
+        record = decode_entry(one.kind, one.version, one.body)
+        assert isinstance(record, OutcomeGiven)
+        yield EventOutcome(items[record.position], record.type, record.value, moment(one.at))

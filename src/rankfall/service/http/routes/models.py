@@ -31,6 +31,7 @@ from rankfall.wire import (
     NamedSettings,
     NewModel,
     OwnerQuery,
+    RewardCounts,
     SettingsResponse,
     VersionResponse,
     Weight,
@@ -90,7 +91,7 @@ async def model(request: Request) -> Response:
     if owner:
         allowed(grant_of(request), "admin", name)  # what one person likes is not for everybody who may ask for lists
     view = None if owner is None else await engine.view(found, owner)
-    counts = found.history.counts.counts
+    counts, rewards = found.history.counts.counts, found.history.counts.rewards
     with_feedback, clicked, expired = (sum(arm[i] for arm in counts.values()) for i in range(3))
     return json_response(
         ModelResponse(
@@ -107,7 +108,7 @@ async def model(request: Request) -> Response:
                 no_click=with_feedback - clicked,
                 expired=expired,
             ),
-            arms={arm: ArmCounts(a, c, c / a if a else None) for arm, (a, c, _) in counts.items()},
+            arms={arm: _arm(lists, clicks, rewards.get(arm)) for arm, (lists, clicks, _) in counts.items()},
         )
     )
 
@@ -137,6 +138,16 @@ async def reset_model(request: Request) -> Response:
     name = path_name(request, "model")
     model = state_of(request).model(name)
     return json_response(VersionResponse(await state_of(request).engine.writer.submit(Reset(model.name))))
+
+
+def _arm(lists: int, clicked: int, sums: list[float] | None) -> ArmCounts:
+    rate = clicked / lists if lists else None
+    if sums is None:
+        return ArmCounts(lists, clicked, rate)
+    total, squares = sums
+    mean = total / lists if lists else None
+    sd = None if mean is None or lists < 2 else (max(0.0, squares - lists * mean**2) / (lists - 1)) ** 0.5
+    return ArmCounts(lists, clicked, rate, RewardCounts(total, mean, sd))
 
 
 def _named(name: str, settings: ModelSettings) -> NamedSettings:
