@@ -98,7 +98,7 @@ def test_across_users_every_model_has_the_prior_and_its_own_sums(policy: LinearP
     assert many.prior.users == len({user for user, _, _ in shown + more})
     assert many.lists_ahead() == 15
     assert before.seen.sum() < many.statistics().seen.sum()
-    expected = learn_prior(many.statistics(), rounds=20)
+    expected = learn_prior(many.statistics())
     assert many.prior.mean.tobytes() == expected.mean.tobytes()
     assert many.prior.covariance.tobytes() == expected.covariance.tobytes()
     inverse = np.linalg.inv(expected.covariance)

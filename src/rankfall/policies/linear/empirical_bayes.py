@@ -9,7 +9,7 @@ model of every user; given those models, the prior again. Three things hold it w
 - mu itself has a prior like that of ridge regression, N(0, r0 I).
 - As many users more are imagined as there are columns. Their weights have nothing to do with each other, and variances
   T. So correlations are believed as users come to show them.
-- The logarithm of each of T is normal around log r0, with standard deviation 2: with one or two users they stay near
+- The logarithm of each of T is normal around log r0, with standard deviation 4: with one or two users they stay near
   the prior of ridge regression, and with many they are what users show.
 
 All of it is part of what is maximised, so that never falls from round to round. What remains unknown of mu is added to
@@ -36,7 +36,7 @@ SAMPLE = 2_000
 """Of more than twice as many users, so many are looked at first."""
 
 _AFTER_SAMPLE = 4
-_SPREAD = 2.0
+_SPREAD = 4.0
 """Standard deviation of the logarithm of T."""
 
 _ENOUGH = 1e-4

@@ -25,7 +25,7 @@ class AcrossUsers(ManyUsers):
     policy : how each model ranks and learns. If it has a prior, it holds until the first one is learned.
     first : after how many lists a prior is learned for the first time.
     growth : by what share the number of lists grows until it is learned again.
-    rounds : of EM each time, from the prior that is there.
+    rounds : of EM each time, at most, from the prior that is there.
 
     >>> from rankfall import CascadeLinUCB, Catalog
     >>> users = AcrossUsers(CascadeLinUCB(Catalog(relevance=[[0.6, 0.0], [0.0, 0.5]])), first=40)
@@ -38,7 +38,7 @@ class AcrossUsers(ManyUsers):
 
     summary = "a model for each user, which starts from what the crowd knows"
 
-    def __init__(self, policy: LinearPolicy, *, first: int = 100, growth: float = 0.25, rounds: int = 20) -> None:
+    def __init__(self, policy: LinearPolicy, *, first: int = 100, growth: float = 0.25, rounds: int = 100) -> None:
         started = policy if policy.prior is not None else policy.with_prior(Prior.identity(len(policy.weights)))
         super().__init__(started)
         self.first = whole("first", first, ProblemError, low=1)

@@ -57,7 +57,7 @@ class ClusteredUsers(ManyUsers):
         policy: LinearPolicy,
         users: Iterable[Hashable],
         *,
-        alpha: float = 0.3,
+        alpha: float = 2.0,
         edges: float | None = None,
         seed: int = 0,
     ) -> None:
