@@ -228,7 +228,8 @@ def table(out: Path, data: Prepared, sizes: Sizes) -> Iterator[str]:
 def figure(out: Path, data: Prepared, sizes: Sizes) -> Path:
     """Mean regret of a user over the lists the user has seen, for every way and tradeoff."""
     names = ("across", "independent", "shared", "segments", "clusters", "oracle")
-    drawn, axes = plt.subplots(1, len(sizes.tradeoffs), figsize=(3.1 * len(sizes.tradeoffs), 3.0), layout="constrained")
+    size = (3.1 * len(sizes.tradeoffs), 3.0)
+    drawn, ((*axes,),) = plt.subplots(1, len(sizes.tradeoffs), figsize=size, layout="constrained", squeeze=False)
     for axis, t in zip(axes, sizes.tradeoffs, strict=True):
         found = kept(out, stream, data, sizes, t)
         for name, colour in zip(names, COLOURS, strict=True):

@@ -11,6 +11,9 @@ from rankfall.policies.linear.policy import LinearPolicy
 from rankfall.policies.linear.prior import Prior
 from rankfall.policies.many_users.policy import ManyUsers
 
+_EFFORT, _LEAST_ROUNDS, _MOST_ROUNDS = 20_000, 20, 100
+"""Users times rounds of EM each time, and the fewest and most rounds: with many users a prior changes little."""
+
 
 class AcrossUsers(ManyUsers):
     """A model for each user that starts from a prior learned from all of them: empirical Bayes.
@@ -25,7 +28,6 @@ class AcrossUsers(ManyUsers):
     policy : how each model ranks and learns. If it has a prior, it holds until the first one is learned.
     first : after how many lists a prior is learned for the first time.
     growth : by what share the number of lists grows until it is learned again.
-    rounds : of EM each time, at most, from the prior that is there.
 
     >>> from rankfall import CascadeLinUCB, Catalog
     >>> users = AcrossUsers(CascadeLinUCB(Catalog(relevance=[[0.6, 0.0], [0.0, 0.5]])), first=40)
@@ -38,12 +40,11 @@ class AcrossUsers(ManyUsers):
 
     summary = "a model for each user, which starts from what the crowd knows"
 
-    def __init__(self, policy: LinearPolicy, *, first: int = 100, growth: float = 0.25, rounds: int = 100) -> None:
+    def __init__(self, policy: LinearPolicy, *, first: int = 100, growth: float = 0.25) -> None:
         started = policy if policy.prior is not None else policy.with_prior(Prior.identity(len(policy.weights)))
         super().__init__(started)
         self.first = whole("first", first, ProblemError, low=1)
         self.growth = number("growth", growth, ProblemError, low=0.0)
-        self.rounds = whole("rounds", rounds, ProblemError, low=1)
         self._lists, self._due = 0, self.first
 
     @property
@@ -63,7 +64,8 @@ class AcrossUsers(ManyUsers):
 
     def refresh(self) -> None:
         """Learn the prior again, from what all users have shown so far."""
-        self.start_from(learn_prior(self.statistics(), start=self.prior, rounds=self.rounds))
+        rounds = max(_LEAST_ROUNDS, min(_MOST_ROUNDS, _EFFORT // max(1, len(self._models))))
+        self.start_from(learn_prior(self.statistics(), start=self.prior, rounds=rounds))
 
     def start_from(self, prior: Prior) -> None:
         """Put this prior in the place of the one that is there."""
