@@ -35,6 +35,8 @@ from .errors import (
 from .errors import (
     StoreError as StoreError,
 )
+from .experiments.many_users.results import UsersRun as UsersRun
+from .experiments.many_users.simulation import simulate_users as simulate_users
 from .experiments.results import Run as Run
 from .experiments.simulation import (
     simulate as simulate,
@@ -69,6 +71,12 @@ from .policies.forgetting import (
 )
 from .policies.forgetting import (
     Window as Window,
+)
+from .policies.linear.empirical_bayes import (
+    Statistics as Statistics,
+)
+from .policies.linear.empirical_bayes import (
+    learn_prior as learn_prior,
 )
 from .policies.linear.hybrid import (
     CascadeHybrid as CascadeHybrid,
@@ -105,6 +113,27 @@ from .policies.linear.lsb import (
 )
 from .policies.linear.policy import (
     LinearPolicy as LinearPolicy,
+)
+from .policies.linear.prior import (
+    Prior as Prior,
+)
+from .policies.many_users.across import (
+    AcrossUsers as AcrossUsers,
+)
+from .policies.many_users.clusters import (
+    ClusteredUsers as ClusteredUsers,
+)
+from .policies.many_users.policy import (
+    ManyUsers as ManyUsers,
+)
+from .policies.many_users.sharing import (
+    IndependentUsers as IndependentUsers,
+)
+from .policies.many_users.sharing import (
+    Segments as Segments,
+)
+from .policies.many_users.sharing import (
+    SharedModel as SharedModel,
 )
 from .policies.pdgd import (
     PDGD as PDGD,

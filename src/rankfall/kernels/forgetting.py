@@ -36,7 +36,7 @@ def _add(total: Any, rest: Any, at: int, value: float) -> None:
 
 
 @inner
-def _count(state: State, rest: Any, features: Any, rewards: Any, sign: float) -> None:
+def count(state: State, rest: Any, features: Any, rewards: Any, sign: float) -> None:
     """Add a list to O and b (sign 1), or take away one that was added before (sign -1), and lose nothing."""
     n = len(state.weights)
     for r in range(len(rewards)):
@@ -55,8 +55,8 @@ def learn_sliding(state: State, rest: Any, features: Any, rewards: Any, old_feat
     ``rest`` (n + 1, n) is what rounding left out of O, and in its last row of b: with it the sums are as good as
     exact, so that a list once unlearned leaves no trace, however large it was and however long ago.
     """
-    _count(state, rest, old_features, old_rewards, -1.0)
-    _count(state, rest, features, rewards, 1.0)
+    count(state, rest, old_features, old_rewards, -1.0)
+    count(state, rest, features, rewards, 1.0)
     state.counts[UPDATES] += 1
     refresh(state)
     solve(state)

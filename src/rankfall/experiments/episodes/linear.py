@@ -21,7 +21,7 @@ def linear_policy_with_cascade_user(
     policy: PolicyLike, user: Environment, k: int, best: float, rng: np.random.Generator
 ) -> Play | None:
     """A linear policy that forgets nothing, and a user with hybrid attraction who clicks by the cascade model."""
-    arrays = _arrays_of(user)
+    arrays = arrays_of(user)
     if arrays is None or not unchanged(policy, LinearPolicy, "rank", "update", "choose", "learn"):
         return None
     assert isinstance(policy, LinearPolicy)
@@ -32,7 +32,7 @@ def linear_policy_with_cascade_user(
     return _with_bounds(policy, arrays, k, best, rng)
 
 
-def _arrays_of(user: Environment) -> UserArrays | None:
+def arrays_of(user: Environment) -> UserArrays | None:
     """What the kernels need to know of a user with hybrid attraction and cascade clicks; None for other users."""
     if not unchanged(user, User, *USER_METHODS):
         return None

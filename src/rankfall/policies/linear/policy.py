@@ -23,6 +23,7 @@ from rankfall.policies.explanation import Explanation, Weight
 from rankfall.policies.forgetting import Forgetting
 from rankfall.policies.linear.columns import Block, check_size, features_as_shown, laid_out
 from rankfall.policies.linear.explain import explanations, named_weights
+from rankfall.policies.linear.prior import Prior
 from rankfall.policies.linear.ridge import Ridge
 from rankfall.policies.linear.settings import EpsilonSettings, Exploration, Feedback, LinearSettings
 from rankfall.policies.policy import Need, Policy
@@ -86,6 +87,7 @@ class LinearPolicy(Policy):
 
     def prepare(self) -> None:
         """Lay out the columns."""
+        self._prior: Prior | None = None
         self._lineages = frozenset({self.catalog.lineage})
         self._items = laid_out(self.catalog, self.coverage, self.relevance)
         self._vectors: ItemVectors | None = None
@@ -98,11 +100,11 @@ class LinearPolicy(Policy):
 
     def begin(self) -> None:
         """A ridge model that has seen nothing."""
-        self._on(Ridge(self._n_columns, self.forgetting))
+        self._on(Ridge(self._n_columns, self.forgetting, self._prior))
 
     def _on(self, model: Ridge) -> None:
         """Rank by this model from now on, and learn into it."""
-        self._model = model
+        self._model, self._prior = model, model.prior
         self._shortlists: Shortlists | None = None
         self._scored = 0
         self._lists = 0  # made in a way that may use shortlists
@@ -157,8 +159,29 @@ class LinearPolicy(Policy):
 
     @property
     def covariance(self) -> FloatArray:
-        """The inverse of I + sum of phi phi' over the observed items not forgotten; the paper's O^-1."""
+        """The inverse of I (or the prior's) + sum of phi phi' over the observed items not forgotten; O^-1."""
         return self._model.covariance.copy()
+
+    @property
+    def prior(self) -> Prior | None:
+        """What it knows of weights before the first click, if that is more than ridge regression does."""
+        return self._prior
+
+    def with_prior(self, prior: Prior) -> Self:
+        """The same policy, which has seen the same and starts from this prior; a copy of it.
+
+        A policy that has a prior keeps what it has seen apart, so that the prior can be another one later. One that
+        has learned without a prior cannot get one. ``fresh()`` starts from the prior too.
+
+        >>> from rankfall import CascadeLinUCB
+        >>> policy = CascadeLinUCB(Catalog(relevance=[[1.0, 0.0], [0.0, 1.0]])).with_prior(Prior([0.1, 0.9], np.eye(2)))
+        >>> policy.rank(1), policy.weights
+        (Ranking(1), array([0.1, 0.9]))
+        """
+        twin = copy.copy(self)
+        with self._model.lock:
+            twin._on(self._model.with_prior(prior))
+        return twin
 
     @property
     def model(self) -> Ridge:
@@ -330,6 +353,12 @@ class LinearPolicy(Policy):
     def learn_rewards(self, ranking: Ranking, clicks: list[int], rewards: Mapping[int, float]) -> None:
         """Learn what the items that count as seen earned."""
         self._learn(_rows(ranking), clicks, rewards)
+
+    def seen(self, ranking: Ranking, click: Click) -> tuple[FloatArray, FloatArray]:
+        """Features (n, columns) of the items that count as seen, and what each of them earned (n,)."""
+        self.check_ranking(ranking)
+        earned = _earned(self.learns_from, all_clicks(click, len(ranking)), len(ranking))
+        return np.array(ranking.features[: len(earned)], dtype=np.float64), earned
 
     def _learn(self, features: FloatArray, clicks: list[int], rewards: Mapping[int, float] | None = None) -> None:
         earned = _earned(self.learns_from, clicks, len(features))

@@ -1,0 +1,1 @@
+"""Simulations of many users who come one after the other, in any order."""
