@@ -114,6 +114,27 @@ def test_replay_prints_a_table_and_writes_json(tmp_path: Path) -> None:
     assert "4 states, one for each user" in " ".join(many.split())
 
 
+def test_rewards_from_the_first_model_to_a_replay(tmp_path: Path) -> None:
+    catalog, data, out = make_catalog(tmp_path / "catalog.parquet", items=4), tmp_path / "data", tmp_path / "out"
+    ids = rankfall.Catalog.read_parquet(catalog).ids
+    path = tmp_path / "clicks.csv"
+    lines = [f"l{n},1,{ids[n % 4]},{n % 2},0.25" for n in range(40)]
+    path.write_text("\n".join(["list,position,item,click,propensity", *lines]))
+    call("import", path, "--data", data, "--catalog", catalog, "--rewards", "click=2, purchase=8")
+    assert f"{out / 'outcomes.parquet'}: 0 outcomes" in call("export", "--data", data, "--out", out).output
+    said = call("replay", out, "--policy", "CascadeHybrid", "--out", tmp_path / "replay.json").output
+    assert "reward of a list" in said
+    found = json.loads((tmp_path / "replay.json").read_text())
+    assert found["rewards"] == {"click": 2.0, "purchase": 8.0}
+    assert found["reward_estimate"]["logged"] == 2 * found["estimate"]["logged"] == 1.0
+    call("replay", out, "--policy", "CascadeHybrid", "--rewards", "click=1", "--out", tmp_path / "other.json")
+    assert json.loads((tmp_path / "other.json").read_text())["reward_estimate"]["logged"] == 0.5
+    for wrong, said in (("purchase=5", "what a click is worth"), ("click", "is not like click=1,purchase=5")):
+        assert said in " ".join(
+            call("replay", out, "--policy", "CascadeHybrid", "--rewards", wrong, code=2).output.split()
+        )
+
+
 def test_replay_a_policy_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with running(str(tmp_path / "data")) as engine:
         drive(engine, 20)
