@@ -56,7 +56,7 @@ class Sizes:
     new: int = 150  # new users, with 200 lists each
     draws: int = 2  # of earlier and new users
     long: int = 20  # users with 5,000 lists each
-    alpha: float = 2.0  # of clusters; 0.5, 1 and 4 were tried at tradeoff 0.5, and 2 was best
+    alpha: float = 2.0  # of clusters; docs/across-users.md says what else was tried
 
 
 class World:
