@@ -56,7 +56,7 @@ class Sizes:
     new: int = 150  # new users, with 200 lists each
     draws: int = 2  # of earlier and new users
     long: int = 20  # users with 5,000 lists each
-    alpha: float = 2.0  # of clusters; 0.5, 1 and 4 were tried at tradeoff 0.5, and 2 was best
+    alpha: float = 2.0  # of clusters; docs/across-users.md says what else was tried
 
 
 class World:
@@ -234,8 +234,8 @@ def figure(out: Path, data: Prepared, sizes: Sizes) -> Path:
         found = kept(out, stream, data, sizes, t)
         for name, colour in zip(names, COLOURS, strict=True):
             curve = found[f"{name} curve"]
-            dashed = "--" if name == "oracle" else "-"
-            axis.plot(np.arange(1, len(curve) + 1), curve, dashed, color=colour, label=name, linewidth=1.4)
+            line = {"oracle": "--", "clusters": ":"}.get(name, "-")
+            axis.plot(np.arange(1, len(curve) + 1), curve, line, color=colour, label=name, linewidth=1.4)
         axis.set(title=f"tradeoff {t:g}", xlabel="lists a user has seen", ylim=(0, None))
     axes[0].set_ylabel("regret of a user")
     axes[0].legend(fontsize=7, frameon=False)
