@@ -41,6 +41,7 @@ class Dialect:
     gathered: str  # the rows of a query, each with the values {}, as one JSON text; NULL or empty where there are none
     patient: tuple[str, ...] = ()  # for one transaction: wait for others, and work, as long as it takes
     scrub: Callable[[Connection], bool] = lambda _: True  # leaves nothing of deleted rows beside the tables, if it can
+    compact: str = ""  # rewrites the file; a database server has its own ways
     storing: str = ""  # no user is forgotten until this transaction ends
     forgetting: str = ""  # waits for those who store lists, and makes them wait until this transaction ends
     exclusive: str = ""  # waits for other transactions that ask for it, and makes them wait until this one ends

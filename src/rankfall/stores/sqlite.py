@@ -92,6 +92,7 @@ def sqlite_at(path: Path, *, read_only: bool = False) -> Dialect:
             there="SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'notes'",
         ),
         scrub=_scrub,
+        compact="VACUUM",
         gathered="json_group_array(json_array({}))",
         begin="BEGIN IMMEDIATE",  # one transaction at a time: no further locks are needed
     )

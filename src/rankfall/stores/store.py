@@ -140,6 +140,17 @@ class Store:
         with self._writing:
             self.to_scrub = not self.dialect.scrub(self._to_write())
 
+    def compact(self) -> None:
+        """Rewrite the file of SQLite, while nobody else can write: it has nothing of deleted rows then.
+
+        SQLite clears a row that it deletes, and not the copies left in unused parts of pages when it moved rows.
+        """
+        if not self.dialect.compact:
+            raise StoreError("PostgreSQL compacts tables by itself; VACUUM FULL does it at once")
+        with self._writing:
+            self._to_write().run(self.dialect.compact)
+            self.scrub()
+
     def read(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         """The rows of a statement that changes nothing."""
         return self._read(lambda connection: connection.run(sql, parameters))
