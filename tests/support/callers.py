@@ -183,6 +183,9 @@ class Callers:
         except httpx.TransportError:
             self._happened("cut")
             return None
+        if answer.status_code == 408:  # a server that was frozen while the body came
+            self._happened("408")
+            return None
         if answer.status_code == 503:
             assert answer.headers["retry-after"] == "1", answer.headers
             self._happened("503")

@@ -22,7 +22,7 @@ T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)
 
 NO_RESPONSE = 0  # stands where a status would be
-AGAIN = frozenset({429, 502, 503, 504})
+AGAIN = frozenset({408, 429, 502, 503, 504})  # 408: a server that was frozen while the body came says so too
 GATEWAY = frozenset({502, 504})  # someone on the way gave up: the service may have done its work
 
 STATUS = {

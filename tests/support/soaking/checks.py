@@ -12,8 +12,10 @@ import numpy as np
 import psycopg
 from callers import Shown, weights
 from psycopg import sql
+from served import Served
 from waiting import PATIENCE, wait_until
 
+from rankfall.stores import open_store
 from soaking.fold import Export
 from soaking.load import MARK, SoakCallers
 from soaking.site import MODELS, Site
@@ -87,6 +89,9 @@ def check_names(site: Site) -> None:
     found = {table: count for table, count in _tables_with(site, MARK) if count}
     assert not found, f"names of forgotten users are in {found}"
     if site.cluster is None:
+        with closing(open_store(site.place, make=False)) as store:
+            store.compact()
+            wait_until(lambda: not store.to_scrub or store.scrub())
         files = [path.name for path in Path(site.place).iterdir() if MARK.encode() in path.read_bytes()]
         assert not files, f"names of forgotten users are in the bytes of {files}"
     logs = [served.log.name for served in site.servers if MARK.encode() in served.log.read_bytes()]
@@ -121,9 +126,23 @@ def check_expected(site: Site, callers: SoakCallers) -> None:
     for served in site.servers:
         wait_until(lambda served=served: served.model("changing")["settings"]["gamma"] == expected.gamma)  # type: ignore[misc]
         for item, relevance in expected.items.items():
-            answer = served.client.get(f"/v1/catalog/items/{item}")
-            found = answer.json().get("relevance") if answer.status_code != 404 else None
-            assert found == relevance, f"item {item} has {found}, not {relevance}"
+            wait_for_relevance(served, item, relevance)
+
+
+def wait_for_relevance(served: Served, item: int, expected: list[float] | None) -> None:
+    """Wait until a server has an item as it should be, or not at all; who did not change it may be a moment behind."""
+    found = None
+
+    def right() -> bool:
+        nonlocal found
+        answer = served.client.get(f"/v1/catalog/items/{item}")
+        found = answer.json().get("relevance") if answer.status_code != 404 else None
+        return bool(found == expected)
+
+    try:
+        wait_until(right)
+    except AssertionError:
+        raise AssertionError(f"item {item} has {found}, not {expected}") from None
 
 
 def check_lists(export: Export, callers: SoakCallers) -> None:
