@@ -1,7 +1,9 @@
 """The state is saved in slices between batches; each is small, and none holds up what callers want."""
 
 import threading
+import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from rankfall import Catalog
 from rankfall.errors import StoreError
 from rankfall.journal.catalogs import encode_catalog
 from rankfall.service import owners, upkeep
+from rankfall.service.checkpoints import Saver
 from rankfall.service.commands import ForgetUser
 from rankfall.service.owners import StateCopy
 from rankfall.stores import Checkpoint, Mark, Store, Transaction
@@ -47,6 +50,7 @@ def saved(monkeypatch: pytest.MonkeyPatch) -> Saved:
 @pytest.fixture(autouse=True)
 def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(owners, "SLICE", 600)  # two states of four columns have 688
+    monkeypatch.setattr(upkeep, "SAVING_SHARE", 1.0)  # whenever there is nothing else to do
 
 
 def learn(engine: Quiet, user: str) -> None:
@@ -178,6 +182,27 @@ def test_callers_are_served_while_the_catalog_is_packed(
         assert states(again) == states(engine)
     finally:
         again.crash()
+
+
+def test_callers_have_the_writer_most_of_the_time(engine: Quiet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a slice that took 10 ms nothing is saved for 90 ms."""
+    now, steps, step = [time.monotonic()], [], Saver.step
+
+    def slow(saver: Saver, **options: Any) -> None:
+        step(saver, **options)
+        steps.append(now[0])
+        now[0] += 0.010
+
+    monkeypatch.setattr(Saver, "step", slow)
+    monkeypatch.setattr(upkeep, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(upkeep, "SAVING_SHARE", 0.1)
+    monkeypatch.setattr(upkeep, "CHECKPOINT_AFTER", 1)
+    engine.run(engine.upkeep.run)
+    assert len(steps) == 1
+    for passed, expected in ((0.0, 1), (0.080, 1), (0.011, 2), (0.080, 2)):
+        now[0] += passed
+        engine.run(engine.upkeep.run)
+        assert len(steps) == expected
 
 
 def test_a_user_who_is_forgotten_while_states_are_packed(

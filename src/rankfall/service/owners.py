@@ -22,7 +22,7 @@ _log = logging.getLogger("rankfall.service")
 
 PAGE = 1000
 """Entries of one owner read at a time."""
-SLICE = 1 << 20
+SLICE = 1 << 18
 """Bytes of states, before they are packed, that are saved in one transaction; one state may have more."""
 
 

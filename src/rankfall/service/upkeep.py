@@ -19,6 +19,8 @@ CHECKPOINT_AFTER = 20_000
 """Entries folded before the whole state is saved, so that a restart need not fold them again."""
 CHECKPOINT_EVERY = 300.0
 """Seconds after which the state is saved if anything happened."""
+SAVING_SHARE = 0.1
+"""Share of the writer's time in which states are saved: callers wait for the writer too."""
 EXPIRE_EVERY = 1.0
 """Seconds between looks for lists whose wait for feedback ran out."""
 OVERLAP = 10.0
@@ -45,7 +47,7 @@ class Upkeep:
         self._store, self._state, self._clock, self._heartbeat = store, state, clock, heartbeat
         self.serving = False
         """Whether feedback can arrive here; if not, waits stand still."""
-        self._expired_at = self._saved_at = time.monotonic()
+        self._expired_at = self._saved_at = self._save_next_at = time.monotonic()
         self._expired_up_to = float(store.note(_NOTE) or 0.0)
         self._rebuilds = state.rebuilds
         self._sweep: _Sweep | None = None
@@ -72,11 +74,18 @@ class Upkeep:
             unsaved >= CHECKPOINT_AFTER or (unsaved and now - self._saved_at >= CHECKPOINT_EVERY)
         ):
             self._saver.begin()
-        if self._saver.saving:
-            self._saver.step()
-            if not self._saver.saving:
-                self._was_saved()
+        if self._saver.saving and now >= self._save_next_at:
+            self._save_some()
         return more
+
+    def _save_some(self) -> None:
+        """Save a slice of the state, and let callers have the writer for a while."""
+        began = time.monotonic()
+        self._saver.step()
+        ended = time.monotonic()
+        self._save_next_at = ended + (ended - began) * (1.0 / SAVING_SHARE - 1.0)
+        if not self._saver.saving:
+            self._was_saved()
 
     def expire(self) -> int:
         """Close all lists whose wait is over; how many there were."""

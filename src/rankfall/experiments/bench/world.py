@@ -106,7 +106,8 @@ def timeline(
     """
     coin_rng, policy_rng = streams(seed)
     play = episode_for(policy, user, k, user.reward(user.best(k)), policy_rng)
-    seconds, totals = 0.0, np.zeros(4)
+    seconds = 0.0
     for begin, end in pairwise([0, *marks]):
+        totals = np.zeros((end - begin + 1, 4))
         seconds += seconds_of(partial(play, coin_rng.random((end - begin, k)), totals))
         yield end, seconds, policy.scored
