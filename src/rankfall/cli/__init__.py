@@ -22,7 +22,7 @@ COMMANDS = {
     "policies": "List the policies.",
     "serve": "Serve rankings and learn from feedback.",
     "key": "Make an API key for the service.",
-    "compact": "Rewrite a store, so that nothing of deleted rows is left in its file.",
+    "compact": "Rewrite a store without a trace of deleted rows.",
     "snapshot": "Make, list, restore and save snapshots of a model.",
     "import": "Teach a model from a click log.",
     "export": "Write the log of a service to Parquet files.",

@@ -1,4 +1,4 @@
-"""``rankfall compact``: rewrite a store, so that nothing of deleted rows is left in its file."""
+"""``rankfall compact``: rewrite a store without a trace of deleted rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rankfall.cli.store_options import place_of
 @click.command(name="compact")
 @click.option("--data", type=click.Path(path_type=Path), help="Folder of the SQLite store.  [default: rankfall-data]")
 def command(data: Path | None) -> None:
-    """Rewrite a store, so that nothing of deleted rows is left in its file.
+    """Rewrite a store without a trace of deleted rows.
 
     When a user is forgotten, their rows are gone at once. Bytes of their name may still stand in unused parts of the
     file of SQLite, until they are overwritten or the file is compacted. A server may run meanwhile, but cannot write

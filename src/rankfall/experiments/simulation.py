@@ -82,12 +82,15 @@ def simulate(
     step, chunk = 0, 16
     recorded, last = np.empty((len(marks), 4)), np.zeros(4)
     while step < marks[-1]:  # coins come in one stream, so the size of a chunk changes nothing but the speed
-        n = min(chunk, int(marks[-1]) - step)
+        # What changing users could have earned is summed by checkpoints: sums of other parts have other last bits.
+        end = marks[-1] if changing is None else marks[np.searchsorted(marks, step, side="right")]
+        n = min(chunk, int(end) - step)
         totals = np.empty((n + 1, 4))
         totals[0] = last
         began = time.perf_counter()
         play(coin_rng.random((n, k)), totals)
-        chunk = _next_chunk(chunk, time.perf_counter() - began)
+        if n == chunk:
+            chunk = _next_chunk(chunk, time.perf_counter() - began)
         here = slice(*np.searchsorted(marks, (step, step + n), side="right"))
         recorded[here], last = totals[marks[here] - step], totals[n]
         step += n
