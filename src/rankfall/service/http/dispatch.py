@@ -41,11 +41,13 @@ def parameters_in(path: Sequence[str], template: Sequence[str]) -> dict[str, str
 
     >>> parameters_in(["", "v1", "models", "shop"], ["", "v1", "models", "{model}"])
     {'model': 'shop'}
+    >>> parameters_in(["", "v1", "models", "{model}"], ["", "v1", "models", "{model}"])
+    {'model': '{model}'}
     """
     found = {}
     for part, expected in zip(path, template, strict=True):
-        if part != expected:
-            if not part or not expected.startswith("{"):
-                return None
+        if expected.startswith("{") and part:
             found[expected[1:-1]] = part
+        elif part != expected:
+            return None
     return found
