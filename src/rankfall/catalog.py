@@ -310,6 +310,18 @@ class Catalog:
             catalog._row_of = self._row_of
         return catalog
 
+    def with_attributes(self, attributes: Mapping[str, Iterable[Any]]) -> Catalog:
+        """The same items with other attributes.
+
+        >>> Catalog(ids=["a", "b"]).with_attributes({"brand": ["Lego", None]}).attributes["brand"]
+        ('Lego', None)
+        """
+        made = Attributes.of(attributes, len(self))
+        catalog = self._like(self.coverage, self.relevance, self.ids, self.titles, made)
+        if "_row_of" in self.__dict__:
+            catalog._row_of = self._row_of
+        return catalog
+
     def _like(
         self,
         coverage: FloatArray,

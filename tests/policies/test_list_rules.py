@@ -51,6 +51,7 @@ firsts = st.none() | st.integers(1, 5)
 caps: st.SearchStrategy[Rule] = st.builds(
     AtMost, n=st.integers(1, 2), attribute=st.just("brand"), first=firsts
 ) | st.builds(AtMost, n=st.integers(0, 2), attribute=st.just("brand"), value=st.sampled_from("ab"), first=firsts)
+ONE_EACH = AtMost(n=1, attribute="brand")
 spacing: st.SearchStrategy[Rule] = st.builds(Apart, attribute=st.just("brand"), within=st.integers(2, 4))
 filters: st.SearchStrategy[Rule] = (
     st.builds(Only, attribute=st.just("in_stock"), value=st.booleans())
@@ -70,6 +71,18 @@ def quotas(draw: st.DrawFn) -> Rule:
     if draw(st.booleans()):
         return AtLeast(n=n, attribute="day", op="newer_than", value="7d", first=first)
     return AtLeast(n=n, attribute="in_stock", value=True, first=first)
+
+
+@st.composite
+def scarce(draw: st.DrawFn) -> Catalog:
+    """Few items serve a quota, and those of few brands."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    serving = draw(st.sets(st.integers(0, ITEMS - 1), min_size=1, max_size=3))
+    brand = ["a" if row in serving else draw(st.sampled_from(["a", "b", "c", None])) for row in range(ITEMS)]
+    return Catalog(
+        relevance=rng.normal(size=(ITEMS, 2)).round(1),
+        attributes={"brand": brand, "in_stock": [row in serving or None for row in range(ITEMS)]},
+    )
 
 
 @st.composite
@@ -128,7 +141,7 @@ def most_important(rules: list[Rule]) -> list[Rule]:
     return [r for r in rules if isinstance(r, Only)] + [r for r in rules if not isinstance(r, Only)]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(
     catalogs(),
     without_quotas,
@@ -170,7 +183,7 @@ def test_every_position_has_the_best_item_that_the_rules_allow(
             assert not allowed_at([held.rule], values, rows[:i], fixed, k, best)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(catalogs(), st.lists(caps | spacing | filters | quotas(), min_size=1, max_size=5), st.integers(1, 6), st.data())
 def test_a_rule_is_broken_only_where_the_list_says_so(
     catalog: Catalog, rules: list[Rule], k: int, data: st.DataObject
@@ -193,8 +206,14 @@ def test_a_rule_is_broken_only_where_the_list_says_so(
         assert (shown.features == policy.features_of(shown.items[None])[0]).all()
 
 
-@settings(max_examples=150, deadline=None)
-@given(catalogs(), quotas(), st.lists(caps, max_size=2), st.integers(2, 4), st.integers(0, 9))
+@settings(max_examples=400, deadline=None)
+@given(
+    catalogs() | scarce(),
+    quotas(),
+    st.lists(st.just(ONE_EACH) | caps, max_size=2),
+    st.integers(2, 4),
+    st.integers(0, 9),
+)
 def test_one_quota_and_caps_hold_whenever_they_can_and_cost_as_little_as_they_can(
     catalog: Catalog, quota: Rule, given_caps: list[Rule], k: int, seed: int
 ) -> None:
@@ -202,7 +221,7 @@ def test_one_quota_and_caps_hold_whenever_they_can_and_cost_as_little_as_they_ca
     assert isinstance(quota, AtLeast)
     far = [cap for cap in given_caps if isinstance(cap, AtMost) and (cap.first or 99) >= (quota.first or 99)]
     rules, values = [*far, quota], columns(catalog)
-    policy = taught(CascadeHybrid, catalog, seed)
+    policy = taught(CascadeHybrid if catalog.n_topics else CascadeLinUCB, catalog, seed)
     if not any(holds(rules, values, rows, NOW) for rows in completions([], {}, range(ITEMS), k)):
         return
     shown = policy.rank(k, rules=over(rules, catalog))
@@ -230,6 +249,25 @@ def test_no_rules_are_the_plain_list_to_the_bit(catalog: Catalog, seed: int, k: 
         assert plain.items.tolist() == ruled.items.tolist() == never.items.tolist()
         assert plain.scores.tobytes() == ruled.scores.tobytes() == never.scores.tobytes()
         assert plain.features.tobytes() == ruled.features.tobytes() == never.features.tobytes()
+
+
+def test_no_item_takes_the_place_under_a_cap_that_a_quota_needs() -> None:
+    catalog = Catalog(
+        relevance=[[5.0], [4.0], [3.0], [2.0]],
+        attributes={"brand": ["a", "b", "c", "a"], "new": [None, None, None, True]},
+    )
+    rules = [AtMost(n=1, attribute="brand"), AtLeast(n=1, attribute="new", value=True, first=3)]
+    shown = CascadeLinUCB(catalog).rank(3, rules=rules)
+    assert shown.items.tolist() == [1, 2, 3]  # 0 would be the one of its brand
+    assert shown.relaxed == ()
+    assert shown.held_back[0].rule == rules[1]
+
+
+def test_pins_below_count_only_where_a_rule_looks() -> None:
+    catalog = Catalog(relevance=[[5.0], [4.0], [3.0], [2.0]], attributes={"brand": ["a", "b", "c", "a"]})
+    rules = [AtMost(n=1, attribute="brand", first=2)]
+    assert CascadeLinUCB(catalog).rank(3, rules=rules, fixed={2: 3}).items.tolist() == [0, 1, 3]
+    assert CascadeLinUCB(catalog).rank(3, rules=rules, fixed={1: 3}).items.tolist() == [1, 3, 0]
 
 
 def test_two_quotas_that_one_item_serves_are_both_met() -> None:
