@@ -32,7 +32,7 @@ def _values(table: Table, column: pl.Series) -> list[Any]:
         return values
     for reading in (_WORDS.get, float):
         try:
-            read = [None if one is None else reading(one.strip().lower()) for one in values]  # type: ignore[operator]
+            read = [None if one is None else reading(one.strip().lower()) for one in values]
         except ValueError:
             continue
         if all((one is None) == (before is None) for one, before in zip(read, values, strict=True)):
