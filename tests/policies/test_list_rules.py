@@ -270,6 +270,37 @@ def test_pins_below_count_only_where_a_rule_looks() -> None:
     assert CascadeLinUCB(catalog).rank(3, rules=rules, fixed={1: 3}).items.tolist() == [1, 3, 0]
 
 
+@settings(max_examples=60, deadline=None)
+@given(catalogs(), st.lists(caps | spacing | filters | quotas(), min_size=1, max_size=3), st.integers(1, 3), st.data())
+def test_the_chances_of_all_lists_that_can_be_drawn_sum_to_one(
+    catalog: Catalog, rules: list[Rule], k: int, data: st.DataObject
+) -> None:
+    fixed = data.draw(st.none() | st.tuples(st.integers(0, k - 1), st.integers(0, ITEMS - 1)))
+    items = np.full(k, -1)
+    if fixed is not None:
+        items[fixed[0]] = fixed[1]
+    listed, pool = over(rules, catalog), [row for row in range(ITEMS) if row not in items]
+    pins = {} if fixed is None else {fixed[0]: fixed[1]}
+    chances = {tuple(rows): listed.chance_of(np.array(rows), pool, items) for rows in completions([], pins, pool, k)}
+    assert sum(chances.values()) == pytest.approx(1.0)
+    drawn = [listed.at_random(pool, items, np.random.default_rng(seed)) for seed in range(20)]
+    for one in drawn:
+        assert one.chance == chances[tuple(one.rows.tolist())] > 0.0
+        assert one.relaxed == listed.told_of(one.rows).relaxed
+
+
+def test_lists_are_drawn_as_often_as_their_chances_say() -> None:
+    catalog = Catalog(ids=range(5), attributes={"brand": ["a", "a", "a", "b", None]})
+    rules = ListRules([AtMost(n=1, attribute="brand"), Apart(attribute="brand", within=2)], catalog)
+    rng, n, seen = np.random.default_rng(1), 20_000, dict[tuple[int, ...], int]()
+    for _ in range(n):
+        one = rules.at_random(range(5), np.full(2, -1), rng)
+        seen[tuple(one.rows.tolist())] = seen.get(tuple(one.rows.tolist()), 0) + 1
+    for rows, times in seen.items():
+        chance = rules.chance_of(np.array(rows), range(5), np.full(2, -1))
+        assert abs(times / n - chance) < 5 * (chance / n) ** 0.5
+
+
 def test_two_quotas_that_one_item_serves_are_both_met() -> None:
     catalog = Catalog(
         relevance=[[4.0], [3.0], [2.0], [1.0]],

@@ -344,3 +344,51 @@ def _first_allowed(rules: Rules, order: Any, low: int, out: Any, position: int) 
         if not rules.taken[order[i]] and barred_by(rules, order[i], out, position) < 0:
             return i
     return -1
+
+
+@entry
+def draw(rules: Rules, pool: Any, coins: Any, given: Any, out: Any, broken: Any) -> float:
+    """Fill the free positions (-1) of ``out``, each with one of the rows of ``pool`` that are allowed there.
+
+    At a position all of them are equally likely; ``coins`` (k) from [0, 1) say which is taken. Where ``given`` (k) has
+    a row and no -1, that one is taken. Returns how likely the whole list is to be drawn: 0 if it cannot be.
+    """
+    ruled = with_servers(rules, begin(rules, pool, out))
+    chance = 1.0
+    for position in range(len(out)):
+        if out[position] >= 0:
+            continue
+        open_position(ruled, out, position)
+        count = _count_allowed(ruled, pool, out, position)
+        if count == 0:
+            relax(ruled, pool, out, position)
+            count = _count_allowed(ruled, pool, out, position)
+        row = given[position]
+        if row < 0:
+            row = _nth_allowed(ruled, pool, out, position, min(int(coins[position] * count), count - 1))
+        elif barred_by(ruled, row, out, position) >= 0:
+            chance = 0.0
+        chance /= count
+        fill_position(ruled, out, position, row)
+    find_broken(ruled, out, broken)
+    return chance
+
+
+@inner
+def _count_allowed(rules: Rules, pool: Any, out: Any, position: int) -> int:
+    """How many rows are allowed at a position."""
+    count = 0
+    for row in pool:
+        count += not rules.taken[row] and barred_by(rules, row, out, position) < 0
+    return count
+
+
+@inner
+def _nth_allowed(rules: Rules, pool: Any, out: Any, position: int, n: int) -> int:
+    """The n-th of the rows that are allowed at a position, from 0 on."""
+    for row in pool:
+        if not rules.taken[row] and barred_by(rules, row, out, position) < 0:
+            if n == 0:
+                return row
+            n -= 1
+    return -1

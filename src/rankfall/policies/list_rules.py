@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -85,17 +86,15 @@ class ListRules:
         self, rules: Iterable[Rule], catalog: Catalog, now: float | None = None, *, checked: bool = True
     ) -> None:
         self.rules = checked_rules(rules)
-        self.catalog, self.now = catalog, now
-        if timed(self.rules) and (now is None or not math.isfinite(now)):
-            raise RankError(f"a rule looks at the time; say what time it is: now=time.time(), got now={now!r}")
+        self.catalog = catalog
         if checked:
             for rule in self.rules:
                 check_rule(rule, catalog)
         columns = {rule.attribute: catalog.attributes.column(rule.attribute) for rule in self.rules}
         place = {name: i for i, name in enumerate(columns)}
-        tables = [_table(rule, columns[rule.attribute], now) for rule in self.rules]
-        self._fits: BoolArray = np.concatenate([*tables, np.empty(0, dtype=bool)])
-        self._start = np.cumsum([0, *map(len, tables)])[:-1].astype(np.int64)
+        self._columns = [columns[rule.attribute] for rule in self.rules]
+        self._start = np.cumsum([0, *(1 + len(column.levels) for column in self._columns)])[:-1].astype(np.int64)
+        self._look_at_clock(now)
         self._kind = np.array([_kind(rule) for rule in self.rules], dtype=np.int64)
         self._attribute = np.array([place[rule.attribute] for rule in self.rules], dtype=np.int64)
         self._n = np.array([rule.within if isinstance(rule, Apart) else getattr(rule, "n", 0) for rule in self.rules])
@@ -105,6 +104,22 @@ class ListRules:
         self._codes = np.array([column.codes for column in columns.values()], dtype=np.int32)
         self._codes = self._codes.reshape(len(columns), len(catalog))
         self._quotas = any(isinstance(rule, AtLeast) for rule in self.rules)
+
+    def _look_at_clock(self, now: float | None) -> None:
+        if timed(self.rules) and (now is None or not math.isfinite(now)):
+            raise RankError(f"a rule looks at the time; say what time it is: now=time.time(), got now={now!r}")
+        self.now = now
+        tables = [_table(rule, column, now) for rule, column in zip(self.rules, self._columns, strict=True)]
+        self._fits: BoolArray = np.concatenate([*tables, np.empty(0, dtype=bool)])
+
+    def at(self, now: float) -> ListRules:
+        """The same rules at another moment."""
+        if not timed(self.rules) or now == self.now:
+            return self
+        later = copy.copy(self)
+        later.__dict__.pop("admitted", None)
+        later._look_at_clock(now)
+        return later
 
     def __len__(self) -> int:
         return len(self.rules)
@@ -149,6 +164,27 @@ class ListRules:
         kernel.fill_in_order(self.arrays(k), rows, out, held, held_by, broken)
         return InOrder(out, held, held_by, broken)
 
+    def at_random(self, pool: Sequence[int] | IntArray, items: IntArray, rng: np.random.Generator) -> Drawn:
+        """A list drawn at random: at each free position (-1) of ``items`` all rows that are allowed are equally likely.
+
+        >>> catalog = Catalog(ids=range(3), attributes={"brand": ["Lego", "Lego", None]})
+        >>> one_each = ListRules([AtMost(n=1, attribute="brand")], catalog)
+        >>> one_each.at_random([0, 1, 2], np.array([-1, 2]), np.random.default_rng(0)).chance
+        0.5
+        """
+        nothing = np.full(len(items), -1, dtype=np.int64)
+        return self._drawn(pool, rng.random(len(items)), nothing, np.array(items))
+
+    def chance_of(self, rows: IntArray, pool: Sequence[int] | IntArray, items: IntArray) -> float:
+        """How likely :meth:`at_random` gives this list."""
+        return self._drawn(pool, np.zeros(len(rows)), np.array(rows), np.array(items)).chance
+
+    def _drawn(self, pool: Sequence[int] | IntArray, coins: FloatArray, given: IntArray, out: IntArray) -> Drawn:
+        broken = np.empty((len(out), len(self)), dtype=bool)
+        rows = np.ascontiguousarray(pool, dtype=np.int64)
+        chance = kernel.draw(self.arrays(len(out)), rows, coins, given, out, broken)
+        return Drawn(out, chance, self.relaxed(broken))
+
     def told_of(self, rows: IntArray) -> RulesKept:
         """Which of the rules a list keeps that someone else has made."""
         return RulesKept(self.relaxed(self.in_order((), len(rows), np.array(rows)).broken))
@@ -169,6 +205,15 @@ class ListRules:
             if row >= 0
         ]
         return RulesKept(self.relaxed(broken), tuple(back))
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A list drawn at random, and how likely it was."""
+
+    rows: IntArray
+    chance: float
+    relaxed: tuple[Relaxed, ...]
 
 
 @dataclass(frozen=True, eq=False)

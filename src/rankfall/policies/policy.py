@@ -257,9 +257,10 @@ class Policy(ABC):
                 raise RankError("the rules are over another catalog than the policy ranks")
             return rules
         wanted, last = checked_rules(rules), self._last_rules
-        same = last is not None and last.catalog is self.catalog and last.rules == wanted
-        if last is None or not same or (last.now != now and timed(wanted)):
+        if last is None or last.catalog is not self.catalog or last.rules != wanted:
             last = self._last_rules = ListRules(wanted, self.catalog, now)
+        elif timed(wanted):
+            last = ListRules(wanted, self.catalog, now) if now is None else last.at(now)
         return last
 
     def _rows(self, named: Iterable[int] | Iterable[str] | None) -> Iterable[int] | None:

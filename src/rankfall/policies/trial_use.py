@@ -9,6 +9,7 @@ import numpy as np
 from rankfall.catalog import Catalog
 from rankfall.errors import ProblemError, RankError
 from rankfall.kernels.shortlists import SHORT
+from rankfall.policies.list_rules import ListRules
 from rankfall.policies.policy import Policy
 from rankfall.wire.rules import AtMost
 
@@ -45,7 +46,10 @@ def try_out(policy: Policy) -> None:
         with suppress(RankError):  # it shows all or nothing
             policy.rank(2, rng=rng, **request)  # type: ignore[arg-type]
     if policy.why_not_ruled is None:
-        policy.rank(2, rng=rng, rules=[AtMost(n=1, attribute="kind")])
+        rules = ListRules([AtMost(n=1, attribute="kind")], policy.catalog, checked=False)
+        policy.rank(2, rng=rng, rules=rules)
+        rules.in_order([0, 1], 2)
+        rules.at_random([0, 1], np.array([-1, -1]), rng)
     for fixed in ({0: 0}, {0: 0, 1: 1}):
         with suppress(RankError, ProblemError):
             policy.rank(2, rng=rng, fixed=fixed)
