@@ -13,6 +13,9 @@ ROOT = Path(__file__).parents[1]
 def test_the_public_surface() -> None:
     assert sorted(rankfall.__all__) == [
         "AcrossUsers",
+        "Apart",
+        "AtLeast",
+        "AtMost",
         "BatchRank",
         "Bound",
         "BubbleRank",
@@ -57,6 +60,7 @@ def test_the_public_surface() -> None:
         "Linear",
         "LinearPolicy",
         "ManyUsers",
+        "Only",
         "PDGD",
         "POLICIES",
         "PerItem",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -22,9 +23,11 @@ from rankfall.journal.outcomes import ListStory
 from rankfall.policies import Policy
 from rankfall.policies.forgetting import Forgetting
 from rankfall.policies.linear.settings import Feedback
+from rankfall.policies.list_rules import ListRules
 from rankfall.policies.registry import find_served_policy
 from rankfall.policies.rewards import Rewards
 from rankfall.wire import ModelSettings, Scope
+from rankfall.wire.rules import rule_from_json
 
 NO_SUPPORT = (
     "no estimate: no list with feedback is known to be chosen at random, so the log says nothing about lists that were "
@@ -37,6 +40,10 @@ NO_MATCH = (
     "many possible lists; randomize over fewer candidates or shorter lists, or log for longer"
 )
 FORGETS = "it forgets, and an outcome would have to fade with its list"
+RULES_IGNORED = (
+    "{n} lists of the log were made under rules, and the lists of this policy do not keep them: {why}. So it is judged "
+    "by lists that could not have been shown"
+)
 CLICKS_ONLY = "The log has outcomes, and this policy learned from the clicks alone: {}"
 
 
@@ -139,6 +146,8 @@ class Walk:
         self._rewards, self._outcomes = rewards, outcomes
         self._stories: dict[str, ListStory] = {}
         self.earned = 0
+        self.ruled = 0
+        """Lists that were made under rules."""
         self._templates: dict[int, Policy] = {}
         self.policies: dict[str, Policy] = {}
         self._pending: dict[str, tuple[str, bytes]] = {}
@@ -172,6 +181,9 @@ class Walk:
     def _compare(self, policy: Policy, event: dict[str, Any], catalog: Catalog, rows: list[int]) -> None:
         k, settings = len(rows), self._log.settings(event["created"])
         limits = _limits(settings, event, catalog, k)
+        if (rules := _rules(settings, event, catalog)) is not None:
+            self.ruled += 1
+            limits["rules"] = rules if policy.why_not_ruled is None else None
         try:
             own = policy.rank(k, rng=self._rng, **limits).items.tolist()
         except RankError:  # the settings changed between the request and its list
@@ -243,6 +255,13 @@ def _limits(settings: ModelSettings, event: dict[str, Any], catalog: Catalog, k:
     return {"candidates": rows_of(catalog, event["candidates"]), "exclude": exclude, "fixed": fixed or None}
 
 
+def _rules(settings: ModelSettings, event: dict[str, Any], catalog: Catalog) -> ListRules | None:
+    """The rules of a logged list, at the moment it was made; None if it had none."""
+    asked = [rule_from_json(rule) for rule in json.loads(event.get("rules") or "[]")]
+    rules = [*settings.rules, *asked]
+    return ListRules(rules, catalog, event["created"].timestamp(), checked=False) if rules else None
+
+
 def replay(
     log: ReplayableLog,
     policy: str,
@@ -293,6 +312,11 @@ def replay(
             walk.learn(row["event_id"], row["clicked"])
         else:
             walk.earn(row["event_id"], outcome_in(row))
+    notes = log.notes
+    if outcomes.rows and learned is None:
+        notes = (*notes, CLICKS_ONLY.format(why_not))
+    if walk.ruled and served.why_not_ruled is not None:
+        notes = (*notes, RULES_IGNORED.format(n=walk.ruled, why=served.why_not_ruled))
     chances = walk.chances
     estimate = off_policy(chances.propensities, chances.clicks, chances.same)
     why = NO_SUPPORT if estimate is None else None
@@ -309,7 +333,7 @@ def replay(
         policies=walk.policies,
         estimate=estimate,
         why=why,
-        notes=(*log.notes, CLICKS_ONLY.format(why_not)) if outcomes.rows and learned is None else log.notes,
+        notes=notes,
         rewards=None if rewards is None else rewards.worth,
         outcomes=walk.earned,
         reward_estimate=None

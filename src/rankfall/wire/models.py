@@ -21,6 +21,7 @@ from rankfall.wire.fields import (
     check_all_printable,
     check_printable,
 )
+from rankfall.wire.rules import Rules
 
 
 class Pin(Request, frozen=True):
@@ -98,6 +99,7 @@ class ModelSettings(Request, frozen=True, kw_only=True):
         ),
     ] = None
     rewards: RewardsByType | None = None
+    rules: Rules = field(default_factory=list)
 
     def __post_init__(self) -> None:
         _check_lists(self.pinned, self.blocked)
@@ -122,6 +124,7 @@ class ModelChanges(Request, frozen=True, kw_only=True):
     randomize: Randomize | UnsetType = UNSET
     pinned: Pins | UnsetType = UNSET
     blocked: Blocked | UnsetType = UNSET
+    rules: Rules | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         _check_lists(self.pinned, self.blocked)
