@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.list_rules import broken_at, completions, holds
+from plain_rules import broken_at, completions, holds
 
 from rankfall import (
     C2UCB,
