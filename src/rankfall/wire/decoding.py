@@ -128,7 +128,7 @@ def _type_at(kind: Any, steps: list[str], value: Any) -> list[inspect.Type]:
 
 def _tagged(types: list[inspect.Type], value: Any) -> list[inspect.Type]:
     """The types whose tag a value has, if it has the tag of one."""
-    found = [
+    found: list[inspect.Type] = [
         one
         for one in types
         if isinstance(one, inspect.StructType) and isinstance(value, dict) and value.get(one.tag_field) == one.tag
