@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rankfall.arrays import FloatArray, IntArray, finite
 from rankfall.catalog import Catalog, check_fits
 from rankfall.errors import CatalogError, FeedbackError, ProblemError, RankError
-from rankfall.kernels import greedy, in_background, shortlists, thompson
+from rankfall.kernels import greedy, in_background, ruled_greedy, shortlists, thompson
 from rankfall.kernels.item_scores import Items
 from rankfall.kernels.item_vectors import ItemVectors, vectors_of
 from rankfall.kernels.linear_bounds import Bounds, new_bounds
@@ -26,6 +26,7 @@ from rankfall.policies.linear.explain import explanations, named_weights
 from rankfall.policies.linear.prior import Prior
 from rankfall.policies.linear.ridge import Ridge
 from rankfall.policies.linear.settings import EpsilonSettings, Exploration, Feedback, LinearSettings
+from rankfall.policies.list_rules import NO_RULES, ListRules, RulesKept
 from rankfall.policies.policy import Need, Policy
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request
@@ -67,6 +68,7 @@ class LinearPolicy(Policy):
     needs = frozenset({"coverage", "relevance"})
     why_not_served = None
     why_not_rewarded = None
+    why_not_ruled = None
 
     settings: LinearSettings
 
@@ -194,6 +196,8 @@ class LinearPolicy(Policy):
         Policies that draw take from ``rng`` one standard normal number for each weight (Thompson sampling), or one
         coin and, if it says so, a random order of the items (epsilon).
         """
+        if request.rules is not None:
+            return self._choose_under(request.rules, request, rng)
         items, allowed = request.empty_list(), request.rows
         own = rng if self.randomised else None
         if own is not None and isinstance(self.settings, EpsilonSettings) and own.random() < self.settings.epsilon:
@@ -222,6 +226,18 @@ class LinearPolicy(Policy):
                         self._model.state, self._bonus, allowed, items, features, means, widths
                     )
                 scores = means + self._bonus * widths
+        return self._ranking(items, features, means, widths, scores, weights)
+
+    def _ranking(
+        self,
+        items: IntArray,
+        features: FloatArray,
+        means: FloatArray,
+        widths: FloatArray,
+        scores: FloatArray,
+        weights: FloatArray,
+        kept: RulesKept = NO_RULES,
+    ) -> Ranking:
         check_size(float(np.abs(features).max()), RankError)
         return Ranking(
             items=items,
@@ -232,7 +248,57 @@ class LinearPolicy(Policy):
             weights=weights,
             space=self._space(self.catalog.lineage),
             catalog=self.catalog,
+            kept=kept,
         )
+
+    def _choose_under(self, rules: ListRules, request: Request, rng: np.random.Generator) -> Ranking:
+        """:meth:`choose` under rules: the best that they allow at each position, or the first of a random order."""
+        items, k = request.empty_list(), request.k
+        features = np.empty((k, self._n_columns))
+        means, widths, scores = np.empty(k), np.empty(k), np.empty(k)
+        with self._model.lock:
+            state, weights, bonus = self._model.state, self._model.weights.copy(), self._bonus
+            if isinstance(self.settings, EpsilonSettings) and rng.random() < self.settings.epsilon:
+                made = rules.in_order(rng.permutation(request.rows), k, items)
+                kept = RulesKept(rules.relaxed(made.broken))
+                self._scored += greedy.describe(self._items, state, items, features, means, widths)
+            else:
+                drawn = self._drawn(rng) if self.exploration == "thompson" else None
+                believed = state if drawn is None else state._replace(weights=drawn)
+                out = items, features, means, widths
+                scored, kept = self._rank_under(rules, believed, bonus, request.rows, *out)
+                self._scored += scored
+                if drawn is not None:
+                    scores = means
+                    means, widths = self._estimates(features)
+            if self.exploration != "thompson":
+                scores = means + bonus * widths
+        return self._ranking(items, features, means, widths, scores, weights, kept)
+
+    def _rank_under(
+        self,
+        rules: ListRules,
+        state: State,
+        bonus: float,
+        allowed: IntArray,
+        items: IntArray,
+        features: FloatArray,
+        means: FloatArray,
+        widths: FloatArray,
+    ) -> tuple[int, RulesKept]:
+        """The greedy list under rules; how many scores it took, and what came of the rules."""
+        k = len(items)
+        held, held_by, held_scores = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64), np.zeros(k)
+        broken = np.empty((k, len(rules)), dtype=bool)
+        if not len(allowed):
+            return greedy.describe(self._items, state, items, features, means, widths), rules.told_of(items)
+        vectors, blocked = self._to_choose_from(allowed)
+        scored = ruled_greedy.rank_under_rules(
+            greedy.new_room(self._items, vectors, self._n_columns, k), self._items, vectors, blocked, state, bonus,
+            self._bounds_of(vectors), rules.arrays(k), items, features, means, widths, held, held_by, held_scores,
+            broken,
+        )  # fmt: skip
+        return scored, rules.kept(broken, held, held_by, held_scores)
 
     def draw(self, rng: np.random.Generator) -> FloatArray:
         """Weights drawn from N(w, gamma^2 O^-1), through a Cholesky factor of O."""
@@ -263,8 +329,13 @@ class LinearPolicy(Policy):
         else:
             believed = state._replace(weights=drawn)
             self._scored += self._rank_plainly(believed, 0.0, allowed, items, features, scores, widths)
-        means[:] = features @ state.weights
-        widths[:] = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", features, state.covariance, features), 0.0))
+        means[:], widths[:] = self._estimates(features)
+
+    def _estimates(self, features: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Means and widths of items with these features as shown, whatever weights were drawn for them."""
+        state = self._model.state
+        squares = np.einsum("ij,jk,ik->i", features, state.covariance, features)
+        return features @ state.weights, np.sqrt(np.maximum(squares, 0.0))
 
     def _rank_plainly(
         self,
@@ -279,19 +350,27 @@ class LinearPolicy(Policy):
         """The greedy list out of the rows allowed, without shortlists; how many scores it took."""
         if not len(allowed):
             return greedy.describe(self._items, state, items, features, means, widths)
-        blocked = allowed[:0]
-        if 2 * len(allowed) < self.n_items:
-            vectors = vectors_of(self._items, allowed)
-        else:
-            vectors = self._all_vectors()
-            if len(allowed) < self.n_items:
-                blocked = np.setdiff1d(vectors.rows, allowed, assume_unique=True)
-        kept = self._shortlists if vectors is self._vectors else None
-        bounds = new_bounds(vectors) if kept is None else kept.bounds
-        if kept is not None:
-            kept.counts[PREPARED] = 0  # the bounds will be those of the model of today, not of the epoch's
+        vectors, blocked = self._to_choose_from(allowed)
+        bounds = self._bounds_of(vectors)
         room = greedy.new_room(self._items, vectors, self._n_columns, len(items))
         return greedy.rank_in(room, self._items, vectors, blocked, state, bonus, bounds, items, features, means, widths)
+
+    def _to_choose_from(self, allowed: IntArray) -> tuple[ItemVectors, IntArray]:
+        """Items laid out, the rows allowed among them, and the indices of those that are not allowed."""
+        if 2 * len(allowed) < self.n_items:
+            return vectors_of(self._items, allowed), allowed[:0]
+        vectors = self._all_vectors()
+        if len(allowed) == self.n_items:
+            return vectors, allowed[:0]
+        return vectors, np.setdiff1d(vectors.rows, allowed, assume_unique=True)
+
+    def _bounds_of(self, vectors: ItemVectors) -> Bounds:
+        """Room for bounds: that of the shortlists, where there is one."""
+        kept = self._shortlists if vectors is self._vectors else None
+        if kept is None:
+            return new_bounds(vectors)
+        kept.counts[PREPARED] = 0  # the bounds will be those of the model of today, not of the epoch's
+        return kept.bounds
 
     def _all_vectors(self) -> ItemVectors:
         if self._vectors is None:
