@@ -167,7 +167,14 @@ class Policy(ABC):
         """Learn from the positions clicked and what items earned, by position. Called by :meth:`update`."""
         raise self.not_rewarded()
 
-    def learn_outcome(self, ranking: Ranking, clicks: list[int], position: int, reward: float) -> None:  # noqa: ARG002
+    def learn_outcome(
+        self,
+        ranking: Ranking,  # noqa: ARG002
+        clicks: list[int],  # noqa: ARG002
+        position: int,  # noqa: ARG002
+        reward: float,  # noqa: ARG002
+        earned: float | None = None,  # noqa: ARG002
+    ) -> None:
         """Learn that the item at a position earned more since. Called by :meth:`add_outcome`."""
         raise self.not_rewarded()
 
@@ -300,11 +307,14 @@ class Policy(ABC):
             self.learn_rewards(ranking, clicks, checked_rewards(rewards, len(ranking.items)))
         self._n_updates += 1
 
-    def add_outcome(self, ranking: Ranking, click: Click, position: int, reward: float) -> None:
+    def add_outcome(
+        self, ranking: Ranking, click: Click, position: int, reward: float, earned: float | None = None
+    ) -> None:
         """Learn that an item of a list which was learned from before, with this ``click``, earned more since.
 
         It adds to what the item earned and to nothing else; nothing, if the clicks say that it was not seen. Outcomes
-        may come in any order: the state is the same but for rounding.
+        may come in any order: the state is the same but for rounding. A policy with a prior must be told what the item
+        had ``earned`` until now, its click included.
 
         >>> from rankfall import CascadeLinUCB, Catalog
         >>> policy = CascadeLinUCB(Catalog(relevance=[[1.0], [3.0], [2.0]]))
@@ -316,7 +326,9 @@ class Policy(ABC):
         """
         self.check_ranking(ranking)
         ((position, reward),) = checked_rewards({position: reward}, len(ranking.items)).items()
-        self.learn_outcome(ranking, all_clicks(click, len(ranking.items)), position, reward)
+        if earned is not None:
+            (earned,) = checked_rewards({position: earned}, len(ranking.items)).values()
+        self.learn_outcome(ranking, all_clicks(click, len(ranking.items)), position, reward, earned)
 
     def check_ranking(self, ranking: Ranking) -> None:
         """Raise :class:`FeedbackError` unless this policy can learn from the ranking."""
@@ -463,11 +475,18 @@ class Policy(ABC):
         raise self._not_served(f"learn {click!r}, {rewards} from a record of {len(record)} bytes, of {topics} topics")
 
     def add_outcome_to_record(
-        self, record: bytes, click: Click, position: int, reward: float, topics: int | None = None
+        self,
+        record: bytes,
+        click: Click,
+        position: int,
+        reward: float,
+        topics: int | None = None,
+        earned: float | None = None,
     ) -> None:
         """Learn what :meth:`add_outcome` does, of a list of which :meth:`record` was kept."""
         raise self._not_served(
-            f"learn {reward} at {position} after {click!r} from a record of {len(record)} bytes, of {topics} topics"
+            f"learn {reward} at {position} after {click!r} and {earned} from a record of {len(record)} bytes, "
+            f"of {topics} topics"
         )
 
     def widened(self, arrays: Mapping[str, NDArray[Any]], topics: Collection[int]) -> Mapping[str, NDArray[Any]]:

@@ -446,14 +446,18 @@ class LinearPolicy(Policy):
         with self._model.lock:
             self._model.learn(features[: len(earned)], earned)
 
-    def learn_outcome(self, ranking: Ranking, clicks: list[int], position: int, reward: float) -> None:
+    def learn_outcome(
+        self, ranking: Ranking, clicks: list[int], position: int, reward: float, earned: float | None = None
+    ) -> None:
         """Add to what an item earned, if it counts as seen."""
-        self._earn(_rows(ranking), clicks, position, reward)
+        self._earn(_rows(ranking), clicks, position, reward, earned)
 
-    def _earn(self, features: FloatArray, clicks: list[int], position: int, reward: float) -> None:
+    def _earn(
+        self, features: FloatArray, clicks: list[int], position: int, reward: float, earned: float | None
+    ) -> None:
         if position < len(_earned(self.learns_from, clicks, len(features))):
             with self._model.lock:
-                self._model.earn(features[position], reward)
+                self._model.earn(features[position], reward, earned)
 
     # State.
 
@@ -463,8 +467,8 @@ class LinearPolicy(Policy):
             return self._model.arrays()
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Know exactly this."""
-        model = Ridge.restore(arrays, self.forgetting)
+        """Know exactly this. A state that was kept without its prior is one of the prior that this policy has."""
+        model = Ridge.restore(arrays, self.forgetting, self._prior)
         self._check_columns(model)
         self._on(model)
 
@@ -546,11 +550,17 @@ class LinearPolicy(Policy):
         self._learn(features, all_clicks(click, len(features)), rewards)
 
     def add_outcome_to_record(
-        self, record: bytes, click: Click, position: int, reward: float, topics: int | None = None
+        self,
+        record: bytes,
+        click: Click,
+        position: int,
+        reward: float,
+        topics: int | None = None,
+        earned: float | None = None,
     ) -> None:
         """Add to what an item of such a list earned, if it counts as seen."""
         features = self._recorded(record, topics)
-        self._earn(features, all_clicks(click, len(features)), position, reward)
+        self._earn(features, all_clicks(click, len(features)), position, reward, earned)
 
     def _recorded(self, record: bytes, topics: int | None) -> FloatArray:
         """The features that were kept, with a column for each topic there is now."""
@@ -564,6 +574,19 @@ class LinearPolicy(Policy):
         if missing <= 0 or self._n_topics - missing not in topics:
             return arrays
         return Ridge.widened(arrays, self._n_topics - missing, missing)
+
+    def widened_prior(self, prior: Prior, topics: Collection[int]) -> Prior:
+        """A prior with columns for topics that it does not have; ``topics`` are the numbers there may have been."""
+        missing = self._n_columns - len(prior.mean)
+        if missing <= 0 or self._n_topics - missing not in topics:
+            return prior
+        return prior.widened(self._n_topics - missing, missing)
+
+    def described(self, prior: Prior) -> list[Weight]:
+        """What a prior says: the mean of each weight and its standard deviation from user to user."""
+        spread = (prior.covariance.diagonal() * prior.noise) ** 0.5
+        features = self.catalog.features[: len(prior.mean) - self._n_topics]
+        return named_weights(prior.mean, spread, self.catalog.topics[: self._n_topics], features)
 
     def features_of(self, lists: IntArray) -> FloatArray:
         """The features that :meth:`rank` gives for each list that is fixed, bit for bit, without ranking one by one.
