@@ -31,13 +31,26 @@ class Ranking:
     weights : (columns,) the weights the list was made with, so that it can be explained later.
     space : what the feature columns mean, and which line of catalogs they come from.
     note : whatever else the policy needs to learn from the list.
+    context : (context columns,) the numbers of the context of the request, for policies that have one.
     catalog : the catalog whose rows ``items`` are, if the policy says so.
 
     >>> Ranking([4, 2, 7]).items
     array([4, 2, 7])
     """
 
-    __slots__ = ("_ids", "catalog", "features", "items", "means", "note", "scores", "space", "weights", "widths")
+    __slots__ = (
+        "_ids",
+        "catalog",
+        "context",
+        "features",
+        "items",
+        "means",
+        "note",
+        "scores",
+        "space",
+        "weights",
+        "widths",
+    )
 
     def __init__(
         self,
@@ -51,6 +64,7 @@ class Ranking:
         space: str = "",
         note: object = None,
         catalog: Catalog | None = None,
+        context: FloatArray = _NOTHING,
     ) -> None:
         self.items: IntArray = frozen(rows("items", items, _ANY_ROW, RankError))
         self._ids = ids
@@ -62,6 +76,7 @@ class Ranking:
         self.space = space
         self.note = note
         self.catalog = catalog
+        self.context = frozen(context)
 
     @classmethod
     def trusted(
@@ -93,6 +108,7 @@ class Ranking:
         ranking.space = ""
         ranking.note = note
         ranking.catalog = catalog
+        ranking.context = _NOTHING
         return ranking
 
     @property
