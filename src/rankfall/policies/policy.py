@@ -211,6 +211,8 @@ class Policy(ABC):
         fixed: Mapping[int, int] | None = None,
         rules: Iterable[Rule] | ListRules | None = None,
         now: float | None = None,
+        context: Mapping[str, Any] | None = None,
+        features: Any = None,
     ) -> Ranking:
         """Make a list of ``k`` rows out of ``candidates`` (all) without ``exclude`` (none), best first.
 
@@ -223,6 +225,10 @@ class Policy(ABC):
         ``rules`` say which items may stand where, by their attributes; the most important come first. ``relaxed`` of
         the ranking says which of them could not be kept where. ``now``, in seconds since 1970, is for those that look
         at the time. docs/rules.md explains them.
+
+        ``context`` is that of the request, by the names of the factors that the policy was given as its ``context``.
+        ``features`` are those that candidates have in this request alone: for each of them, in their order, an array
+        (n, features); or by row or id a mapping of names to numbers. Candidates that are not named have 0.
 
         Policies that draw take their random numbers from ``rng``; without it, from a generator of their own, which
         starts with fresh entropy. For a list that can be made again, give ``rng``.
@@ -242,11 +248,14 @@ class Policy(ABC):
         """
         request = self._unlimited
         if candidates is not None or exclude is not None or fixed is not None:
-            request = check_request(k, self.n_items, self._rows(candidates), self._rows(exclude), fixed)
+            candidates = self._rows(candidates)
+            request = check_request(k, self.n_items, candidates, self._rows(exclude), fixed)
             if fixed and self.why_not_fixed is not None:
                 raise RankError(f"{type(self).__name__} cannot hold rows at fixed positions: {self.why_not_fixed}")
         elif request is None or type(k) is not int or k != request.k:
             request = self._unlimited = check_request(k, self.n_items)
+        if context is not None or features is not None:
+            request = self.within(request, candidates, context, features)
         if rules is None:
             return self.choose(request, self._generator(rng))
         if self.why_not_ruled is not None:
@@ -269,6 +278,17 @@ class Policy(ABC):
         elif timed(wanted):
             last = ListRules(wanted, self.catalog, now) if now is None else last.at(now)
         return last
+
+    def within(
+        self,
+        request: Request,  # noqa: ARG002
+        candidates: Any,  # noqa: ARG002
+        context: Mapping[str, Any] | None,
+        features: Any,  # noqa: ARG002
+    ) -> Request:
+        """The request with the numbers of its context and of the features of its candidates, as the policy has them."""
+        what = "features of candidates" if context is None else "context"
+        raise RankError(f"{type(self).__name__} takes no {what}; linear policies do, if they are declared")
 
     def _rows(self, named: Iterable[int] | Iterable[str] | None) -> Iterable[int] | None:
         """Rows as they are, and those of ids that are text."""
