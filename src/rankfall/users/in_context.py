@@ -35,7 +35,7 @@ class InContext:
     >>> tired, awake = User(PerItem([0.8, 0.2]), Cascade()), User(PerItem([0.0, 0.6]), Cascade())
     >>> user = InContext([({"hour": 23}, tired), ({"hour": 10}, awake)], seed=1)
     >>> [user.context_at(step)["hour"] for step in range(6)], user.at(0) is awake
-    ([10, 10, 23, 10, 23, 23], True)
+    ([10, 23, 10, 23, 23, 10], True)
     """
 
     def __init__(

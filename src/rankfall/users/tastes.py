@@ -60,8 +60,8 @@ def moved_tastes(
     >>> context = Context({"device": {"kind": "category", "levels": ["tv", "phone"]}})
     >>> others = np.array([[1.0, 0.0], [0.0, 1.0]])
     >>> moved_tastes(np.array([0.5, 0.5]), others, context, situations_of(context), matters=0.5, seed=2)
-    array([[0.75, 0.25],
-           [0.25, 0.75]])
+    array([[0.25, 0.75],
+           [0.75, 0.25]])
     """
     matters = number("matters", matters, ProblemError, low=0.0, high=1.0)
     rng = np.random.default_rng(whole("seed", seed, ProblemError, low=0))
