@@ -124,6 +124,16 @@ class ListRules:
     def __len__(self) -> int:
         return len(self.rules)
 
+    @property
+    def filters(self) -> bool:
+        """Whether some of them are filters."""
+        return any(isinstance(rule, Only) for rule in self.rules)
+
+    @property
+    def only_filters(self) -> bool:
+        """Whether all of them are filters."""
+        return all(isinstance(rule, Only) for rule in self.rules)
+
     @cached_property
     def admitted(self) -> BoolArray:
         """Which items the filters allow: (n_items,)."""
