@@ -14,23 +14,33 @@ from hypothesis import strategies as st
 
 from rankfall.errors import ConflictError, NotFoundError
 from rankfall.history.export import export
+from rankfall.journal.priors import decode_prior
+from rankfall.policies.linear.prior import Prior
 from rankfall.policies.linear.ridge import Ridge
 from rankfall.service.commands import Activate, ForgetUser, PatchItem, PutItems, Reset, Restore, TakeSnapshot
+from rankfall.service.prior_refresh import refreshed
 from rankfall.service.template import changed
 from rankfall.stores import Event
 from rankfall.wire import ItemPatch
 
 USERS = ["anna", "ben", "cleo", "dora"]
+REWARDS = {"click": 1, "cart": 2, "bought": 5, "no": -1}
 MODELS: dict[str, dict[str, Any]] = {
     "shared": {"scope": "global"},
     "own": {"scope": "user"},
     "counted": {"scope": "global", "policy": "CascadeKLUCB"},
     "recent": {"scope": "user", "policy": "CascadeSWUCB", "forgetting": {"window": 3}},
-    "valued": {"scope": "user", "rewards": {"click": 1, "cart": 2, "bought": 5, "no": -1}},
+    "valued": {"scope": "user", "rewards": REWARDS},
     "valued by all": {
         "scope": "global",
         "feedback": "last_click",
         "rewards": {"click": 0.5, "cart": 0.2, "bought": 0.3, "no": -2},
+    },
+    "together": {"scope": "user", "across_users": True},
+    "valued together": {
+        "scope": "user",
+        "across_users": True,
+        "rewards": {"click": 1, "cart": 2, "bought": 5, "no": -1},
     },
 }
 ALIKE = {
@@ -40,12 +50,17 @@ ALIKE = {
     "recent": ["CascadeSWUCB"],
     "valued": ["CascadeHybrid", "CascadeHybridGreedy"],
     "valued by all": ["CascadeHybrid", "CascadeHybridTS"],
+    "together": ["CascadeHybrid", "CascadeHybridTS"],
+    "valued together": ["CascadeHybrid", "CascadeHybridGreedy"],
 }
+TOGETHER = [name for name, words in MODELS.items() if words.get("across_users")]
 TYPES = ["cart", "bought", "no"]
 
 
 def state_of(model: str, learned: list[Any]) -> dict[str, bytes]:
     """The state of a model after these lists, computed by itself."""
+    if model in TOGETHER:
+        return together(learned, **MODELS[model])
     if "rewards" in MODELS[model]:
         return valued(learned, **MODELS[model])
     if "policy" not in MODELS[model]:
@@ -80,6 +95,33 @@ def valued(lessons: list[Any], rewards: dict[str, float], feedback: str = "casca
     return {name: array.tobytes() for name, array in model.arrays().items()}
 
 
+def together(lessons: list[Any], rewards: dict[str, float] | None = None, **_: Any) -> dict[str, bytes]:
+    """Ridge regression that starts from the last prior there was; lessons are those of the other two, and priors."""
+    rewards = rewards or {"click": 1.0}
+    model, largest = Ridge(4, prior=Prior.identity(4)), max(rewards.values())
+    earned: dict[int, Any] = {}  # what the items of each list have earned
+    for lesson in lessons:
+        if isinstance(lesson, Prior):
+            model = model.with_prior(lesson)
+            continue
+        kept, clicks, before, later = lesson if len(lesson) == 4 else (lesson[0], [lesson[1]], [], None)
+        clicks = [click for click in clicks if click is not None]
+        rows = np.frombuffer(kept).reshape(-1, 4)
+        last = clicks[0] if clicks else len(rows) - 1
+        if later is not None:
+            at, kind, value = later
+            if at <= last:
+                model.earn(rows[at], rewards[kind] * value / largest, earned[id(kept)][at])
+            earned[id(kept)][at] += rewards[kind] * value / largest
+            continue
+        own = earned[id(kept)] = np.zeros(len(rows))
+        own[clicks] = rewards["click"] / largest
+        for at, kind, value in before:
+            own[at] += rewards[kind] * value / largest
+        model.learn(rows[: last + 1], own[: last + 1].copy())
+    return {name: array.tobytes() for name, array in model.arrays().items()}
+
+
 def counted(learned: list[Learned], window: int | None) -> dict[str, bytes]:
     """How often each item was seen and clicked: in all lists, or in the last ones."""
     last = learned if window is None else learned[-window:]
@@ -98,6 +140,11 @@ def counted(learned: list[Learned], window: int | None) -> dict[str, bytes]:
         arrays["window"] = np.array(padded, dtype=np.int64)
         arrays["hits"] = np.array([-1 if hit is None else hit for _, hit in seen], dtype=np.int64)
     return {name: array.tobytes() for name, array in arrays.items()}
+
+
+@pytest.fixture(autouse=True)
+def _any_users_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rankfall.service.prior_refresh.FIRST_USERS", 1)
 
 
 class History:
@@ -167,7 +214,8 @@ class History:
             assert fed.result in ("rejected", "unknown")  # its user may be forgotten
             return
         lists = self.learned[event.model].get(event.owner, [])
-        taught = [lesson for lesson in lists if lesson[0] is event.features and lesson[3] is None]
+        own = [lesson for lesson in lists if not isinstance(lesson, Prior)]
+        taught = [lesson for lesson in own if lesson[0] is event.features and lesson[3] is None]
         key = name or (at, kind)
         if fed.result == "accepted":
             assert (event.id, key) not in self.told
@@ -243,10 +291,27 @@ class History:
         own = [model for model, words in MODELS.items() if words["scope"] == "user"]
         for known in [*map(self.learned.get, own), *(known for model, _, known in self.snapshots if model in own)]:
             assert known is not None
-            known.pop(user, None)
+            known[user] = [lesson for lesson in known.get(user, []) if isinstance(lesson, Prior)]
         for event in self.events:
             if event.model in own and event.owner == user:
                 self.open.pop(event.id, None)
+
+    def refresh(self, model: str, elsewhere: bool) -> None:
+        """Users start from a prior learned from all, here or on another server."""
+        engine = open_engine(self.place, self.clock, room=self.room) if elsewhere else self.engine
+        try:
+            keep = refreshed(engine.reader, engine.model(model), engine.state.position)
+            if keep is None:
+                assert all(isinstance(lesson, Prior) for lists in self.learned[model].values() for lesson in lists)
+                return
+            assert engine.write(keep)
+            assert not self.engine.write(keep)  # who comes second has learned from less
+        finally:
+            if elsewhere:
+                engine.crash()
+        self.engine.fold()
+        for user in USERS:
+            self.learned[model].setdefault(user, []).append(decode_prior(keep.prior.prior))
 
     def restart(self, how: str, shift: float) -> None:
         if how == "stop":
@@ -305,6 +370,8 @@ def _operations() -> st.SearchStrategy[list[tuple[Any, ...]]]:
         st.tuples(st.just("snapshot"), models),
         st.tuples(st.just("restore"), st.integers(0, 3)),
         st.tuples(st.just("forget"), users),
+        st.tuples(st.just("refresh"), st.sampled_from(TOGETHER), st.booleans()),
+        st.tuples(st.just("refresh"), st.sampled_from(TOGETHER), st.booleans()),
         st.tuples(st.just("restart"), st.sampled_from(["stop", "checkpoint", "crash"]), shift),
     ]
     return st.lists(st.one_of(*often, *often, *often, *seldom), min_size=8, max_size=40)
@@ -368,13 +435,12 @@ def test_any_history_is_in_its_export(tmp_path: Path, operations: list[tuple[Any
             if operation[0] not in ("reset", "restore"):
                 history.do(operation)
         export(history.engine.store, folder)
-        for user in USERS:
-            learned = history.learned["valued"].get(user)
-            if learned:
-                known = words["learned"](folder, "valued", user, MODELS["valued"]["rewards"])
-                assert {name: one.tobytes() for name, one in known.arrays().items()} == arrays(
-                    history.engine, "valued", user
-                )
+        for model in ("valued", *TOGETHER):
+            for user in USERS:
+                if any(not isinstance(lesson, Prior) for lesson in history.learned[model].get(user, [])):
+                    known = words["learned"](folder, model, user, MODELS[model].get("rewards"))
+                    state = {name: one.tobytes() for name, one in known.arrays().items()}
+                    assert state == arrays(history.engine, model, user)
     finally:
         history.engine.crash()
 

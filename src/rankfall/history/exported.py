@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -21,13 +21,23 @@ from rankfall.errors import FileError, RankfallError
 from rankfall.history.export import CATALOG, DECISIONS, OUTCOME, OUTCOMES
 from rankfall.history.parquet_parts import read_mark
 from rankfall.journal.catalogs import encode_catalog
-from rankfall.journal.entries import CatalogChanged, ModelCreated, SettingsChanged, decode
+from rankfall.journal.entries import CatalogChanged, ModelCreated, PriorLearned, SettingsChanged, decode
 from rankfall.journal.fold import Knowledge, rewards_of
+from rankfall.journal.priors import decode_prior
 from rankfall.journal.records import Entry
+from rankfall.policies.linear.prior import Prior
 from rankfall.policies.rewards import Rewards
 from rankfall.wire import ModelSettings, Scope
 
 _ROOM = 8  # catalogs held at a time: servers take up a change within moments of each other
+
+
+class LoggedPrior(NamedTuple):
+    """What users started from, from an entry of the journal on."""
+
+    seq: int
+    at: datetime
+    prior: Prior
 
 
 class Log:
@@ -53,7 +63,9 @@ class Log:
         self.model = model or names[0]
         if self.model not in names:
             raise RankfallError(f"the log has no model {self.model!r}; it has: {', '.join(names)}")
-        self._settings = list(_settings([entry for entry in entries if entry.model == self.model]))
+        own = [entry for entry in entries if entry.model == self.model]
+        self._settings = list(_settings(own))
+        self._priors = [entry for entry in own if entry.kind == "prior"]
         self._items = pl.read_parquet(folder / CATALOG).filter(~pl.col("deleted"))
         known = pl.read_parquet_metadata(folder / CATALOG)
         self._features = json.loads(known[FEATURES]) if FEATURES in known else None  # logs of before have no names
@@ -78,6 +90,26 @@ class Log:
     def rewards(self) -> Rewards | None:
         """What a click and outcomes are worth to the logged model; that never changes."""
         return rewards_of(self._settings[0][1])
+
+    @property
+    def policy(self) -> str:
+        """The policy that the logged model was made with; others that it had since have the same weights."""
+        return self._settings[0][1].policy
+
+    @property
+    def across_users(self) -> bool:
+        """Whether users of the logged model start from what all have shown; that never changes."""
+        return self._settings[0][1].across_users
+
+    def priors(self) -> list[LoggedPrior]:
+        """What users of the logged model started from, in the order of the journal."""
+        found = []
+        for entry in self._priors:
+            record = decode(entry.kind, entry.version, entry.body)
+            if isinstance(record, PriorLearned):
+                at = datetime.fromtimestamp(entry.at, UTC)
+                found.append(LoggedPrior(entry.position, at, decode_prior(record.prior)))
+        return found
 
     @property
     def height(self) -> int:

@@ -142,9 +142,10 @@ class ListRules:
             mask &= self._fits[self._start[r] + 1 + self._codes[self._attribute[r]]]
         return mask
 
-    def arrays(self, k: int) -> kernel.Rules:
-        """What the kernels take for one list of ``k`` items."""
-        n_items = len(self.catalog)
+    def arrays(self, k: int, rows: IntArray | None = None) -> kernel.Rules:
+        """What the kernels take for one list of ``k`` items, over all items or over these rows."""
+        codes = self._codes if rows is None else np.ascontiguousarray(self._codes[:, rows])
+        n_items = codes.shape[1]
         return kernel.Rules(
             kind=self._kind,
             attribute=self._attribute,
@@ -152,7 +153,7 @@ class ListRules:
             first=self._first,
             start=self._start,
             fits=self._fits,
-            codes=self._codes,
+            codes=codes,
             counts=np.zeros(len(self._fits), dtype=np.int64),
             on=np.empty(len(self), dtype=bool),
             needed=np.empty(len(self), dtype=np.int64),

@@ -167,7 +167,14 @@ class Policy(ABC):
         """Learn from the positions clicked and what items earned, by position. Called by :meth:`update`."""
         raise self.not_rewarded()
 
-    def learn_outcome(self, ranking: Ranking, clicks: list[int], position: int, reward: float) -> None:  # noqa: ARG002
+    def learn_outcome(
+        self,
+        ranking: Ranking,  # noqa: ARG002
+        clicks: list[int],  # noqa: ARG002
+        position: int,  # noqa: ARG002
+        reward: float,  # noqa: ARG002
+        earned: float | None = None,  # noqa: ARG002
+    ) -> None:
         """Learn that the item at a position earned more since. Called by :meth:`add_outcome`."""
         raise self.not_rewarded()
 
@@ -204,6 +211,8 @@ class Policy(ABC):
         fixed: Mapping[int, int] | None = None,
         rules: Iterable[Rule] | ListRules | None = None,
         now: float | None = None,
+        context: Mapping[str, Any] | None = None,
+        features: Any = None,
     ) -> Ranking:
         """Make a list of ``k`` rows out of ``candidates`` (all) without ``exclude`` (none), best first.
 
@@ -216,6 +225,10 @@ class Policy(ABC):
         ``rules`` say which items may stand where, by their attributes; the most important come first. ``relaxed`` of
         the ranking says which of them could not be kept where. ``now``, in seconds since 1970, is for those that look
         at the time. docs/rules.md explains them.
+
+        ``context`` is that of the request, by the names of the factors that the policy was given as its ``context``.
+        ``features`` are those that candidates have in this request alone: for each of them, in their order, an array
+        (n, features); or by row or id a mapping of names to numbers. Candidates that are not named have 0.
 
         Policies that draw take their random numbers from ``rng``; without it, from a generator of their own, which
         starts with fresh entropy. For a list that can be made again, give ``rng``.
@@ -235,11 +248,14 @@ class Policy(ABC):
         """
         request = self._unlimited
         if candidates is not None or exclude is not None or fixed is not None:
-            request = check_request(k, self.n_items, self._rows(candidates), self._rows(exclude), fixed)
+            candidates = self._rows(candidates)
+            request = check_request(k, self.n_items, candidates, self._rows(exclude), fixed)
             if fixed and self.why_not_fixed is not None:
                 raise RankError(f"{type(self).__name__} cannot hold rows at fixed positions: {self.why_not_fixed}")
         elif request is None or type(k) is not int or k != request.k:
             request = self._unlimited = check_request(k, self.n_items)
+        if context is not None or features is not None:
+            request = self.within(request, candidates, context, features)
         if rules is None:
             return self.choose(request, self._generator(rng))
         if self.why_not_ruled is not None:
@@ -262,6 +278,17 @@ class Policy(ABC):
         elif timed(wanted):
             last = ListRules(wanted, self.catalog, now) if now is None else last.at(now)
         return last
+
+    def within(
+        self,
+        request: Request,  # noqa: ARG002
+        candidates: Any,  # noqa: ARG002
+        context: Mapping[str, Any] | None,
+        features: Any,  # noqa: ARG002
+    ) -> Request:
+        """The request with the numbers of its context and of the features of its candidates, as the policy has them."""
+        what = "features of candidates" if context is None else "context"
+        raise RankError(f"{type(self).__name__} takes no {what}; linear policies do, if they are declared")
 
     def _rows(self, named: Iterable[int] | Iterable[str] | None) -> Iterable[int] | None:
         """Rows as they are, and those of ids that are text."""
@@ -300,11 +327,14 @@ class Policy(ABC):
             self.learn_rewards(ranking, clicks, checked_rewards(rewards, len(ranking.items)))
         self._n_updates += 1
 
-    def add_outcome(self, ranking: Ranking, click: Click, position: int, reward: float) -> None:
+    def add_outcome(
+        self, ranking: Ranking, click: Click, position: int, reward: float, earned: float | None = None
+    ) -> None:
         """Learn that an item of a list which was learned from before, with this ``click``, earned more since.
 
         It adds to what the item earned and to nothing else; nothing, if the clicks say that it was not seen. Outcomes
-        may come in any order: the state is the same but for rounding.
+        may come in any order: the state is the same but for rounding. A policy with a prior must be told what the item
+        had ``earned`` until now, its click included.
 
         >>> from rankfall import CascadeLinUCB, Catalog
         >>> policy = CascadeLinUCB(Catalog(relevance=[[1.0], [3.0], [2.0]]))
@@ -316,7 +346,9 @@ class Policy(ABC):
         """
         self.check_ranking(ranking)
         ((position, reward),) = checked_rewards({position: reward}, len(ranking.items)).items()
-        self.learn_outcome(ranking, all_clicks(click, len(ranking.items)), position, reward)
+        if earned is not None:
+            (earned,) = checked_rewards({position: earned}, len(ranking.items)).values()
+        self.learn_outcome(ranking, all_clicks(click, len(ranking.items)), position, reward, earned)
 
     def check_ranking(self, ranking: Ranking) -> None:
         """Raise :class:`FeedbackError` unless this policy can learn from the ranking."""
@@ -463,11 +495,18 @@ class Policy(ABC):
         raise self._not_served(f"learn {click!r}, {rewards} from a record of {len(record)} bytes, of {topics} topics")
 
     def add_outcome_to_record(
-        self, record: bytes, click: Click, position: int, reward: float, topics: int | None = None
+        self,
+        record: bytes,
+        click: Click,
+        position: int,
+        reward: float,
+        topics: int | None = None,
+        earned: float | None = None,
     ) -> None:
         """Learn what :meth:`add_outcome` does, of a list of which :meth:`record` was kept."""
         raise self._not_served(
-            f"learn {reward} at {position} after {click!r} from a record of {len(record)} bytes, of {topics} topics"
+            f"learn {reward} at {position} after {click!r} and {earned} from a record of {len(record)} bytes, "
+            f"of {topics} topics"
         )
 
     def widened(self, arrays: Mapping[str, NDArray[Any]], topics: Collection[int]) -> Mapping[str, NDArray[Any]]:

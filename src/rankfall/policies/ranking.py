@@ -32,6 +32,7 @@ class Ranking:
     weights : (columns,) the weights the list was made with, so that it can be explained later.
     space : what the feature columns mean, and which line of catalogs they come from.
     note : whatever else the policy needs to learn from the list.
+    context : (context columns,) the numbers of the context of the request, for policies that have one.
     catalog : the catalog whose rows ``items`` are, if the policy says so.
     kept : what came of the rules it was made under; ``relaxed`` and ``held_back`` are parts of it.
 
@@ -40,7 +41,8 @@ class Ranking:
     """
 
     __slots__ = (
-        "_ids", "catalog", "features", "items", "kept", "means", "note", "scores", "space", "weights", "widths",
+        "_ids", "catalog", "context", "features", "items", "kept", "means", "note", "scores", "space", "weights",
+        "widths",
     )  # fmt: skip
 
     def __init__(
@@ -56,6 +58,7 @@ class Ranking:
         note: object = None,
         catalog: Catalog | None = None,
         kept: RulesKept = NO_RULES,
+        context: FloatArray = _NOTHING,
     ) -> None:
         self.items: IntArray = frozen(rows("items", items, _ANY_ROW, RankError))
         self._ids = ids
@@ -68,6 +71,7 @@ class Ranking:
         self.note = note
         self.catalog = catalog
         self.kept = kept
+        self.context = frozen(context)
 
     @classmethod
     def trusted(
@@ -101,6 +105,7 @@ class Ranking:
         ranking.note = note
         ranking.catalog = catalog
         ranking.kept = kept
+        ranking.context = _NOTHING
         return ranking
 
     @property

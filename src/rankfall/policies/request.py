@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
@@ -23,17 +24,29 @@ class Request:
     n_items : how many items there are in all.
     everything : whether every item may be chosen, and none is fixed.
     rules : what else the list must keep, if anything.
+    context : the numbers of its context, for policies that have one.
+    features : values of features that items have in this request: of which rows (n,), and their values (n, features).
     """
 
-    def __init__(
-        self, k: int, rows: IntArray, fixed: Mapping[int, int], n_items: int, rules: ListRules | None = None
-    ) -> None:
-        self.k, self.rows, self.fixed, self.n_items, self.rules = k, rows, fixed, n_items, rules
+    rules: ListRules | None = None
+    context: FloatArray | None = None
+    features: tuple[IntArray, FloatArray] | None = None
+
+    def __init__(self, k: int, rows: IntArray, fixed: Mapping[int, int], n_items: int) -> None:
+        self.k, self.rows, self.fixed, self.n_items = k, rows, fixed, n_items
         self.everything = len(rows) == n_items
 
     def under(self, rules: ListRules) -> Request:
         """The same request under rules."""
-        return Request(self.k, self.rows, self.fixed, self.n_items, rules)
+        request = copy.copy(self)
+        request.rules = rules
+        return request
+
+    def within(self, context: FloatArray | None, features: tuple[IntArray, FloatArray] | None) -> Request:
+        """The same request in a context, with features that items have in it alone."""
+        request = copy.copy(self)
+        request.context, request.features = context, features
+        return request
 
     @cached_property
     def allowed(self) -> BoolArray:

@@ -13,6 +13,7 @@ from rankfall.attributes import Attributes
 from rankfall.catalog import Catalog
 from rankfall.errors import ProblemError
 from rankfall.files import load_blocks, save_blocks
+from rankfall.policies.context import Context, RequestFeatures
 from rankfall.policies.forgetting import Discount, Window, forgetting_from_json, forgetting_to_json
 from rankfall.policies.linear.policy import LinearPolicy
 from rankfall.policies.policy import Policy
@@ -71,6 +72,8 @@ def load(path: str | Path, policy: type[Policy] | None = None) -> Policy:
 
 
 def _to_json(value: Any) -> Any:
+    if isinstance(value, Context | RequestFeatures):
+        return value.to_json()
     return forgetting_to_json(value) if isinstance(value, Discount | Window) else value
 
 

@@ -41,7 +41,7 @@ def try_out(policy: Policy) -> None:
     with suppress(ProblemError):  # it is not served
         policy.learn_record(policy.record(ranking), 0)
     with suppress(ProblemError):  # it learns clicks only, or forgets
-        policy.add_outcome(ranking, 0, 0, 0.0)
+        policy.add_outcome(ranking, 0, 0, 0.0, earned=1.0)
     for request in ({"candidates": [0, 1]}, {"exclude": [0]}):
         with suppress(RankError):  # it shows all or nothing
             policy.rank(2, rng=rng, **request)  # type: ignore[arg-type]

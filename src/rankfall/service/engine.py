@@ -70,7 +70,9 @@ class Engine:
         self.state.catch_up()
         self.health = Health()
         self.heartbeat = Heartbeat(store, self.clock, self.health)
-        self.upkeep = Upkeep(store, self.state, self.clock, self.heartbeat)
+        self.upkeep = Upkeep(
+            store, self.state, self.clock, self.heartbeat, lambda command: self.writer.submit_from_thread(command)
+        )
         self._rank_patience = rank_patience
         self._on_fallback = on_fallback
         self._layouts = ThreadPoolExecutor(1, "layout")  # of its own: the common one may be full of reads that hang
@@ -88,6 +90,7 @@ class Engine:
 
     def close(self) -> None:
         """Finish what is waiting, save, and close the store."""
+        self.upkeep.stop_learning_priors()
         self.writer.close()
         self._layouts.shutdown(wait=False)
         self._lists.close()

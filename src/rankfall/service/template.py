@@ -13,8 +13,9 @@ import numpy as np
 from rankfall.catalog import Catalog
 from rankfall.errors import ConflictError, InvalidError, ProblemError, RankError, short
 from rankfall.journal.catalogs import CatalogState
-from rankfall.policies import SERVED, Policy
+from rankfall.policies import SERVED, LinearPolicy, Policy
 from rankfall.policies.forgetting import Discount, Window
+from rankfall.policies.linear.prior import Prior
 from rankfall.policies.list_rules import check_rule
 from rankfall.policies.registry import served_gamma
 from rankfall.policies.rewards import Rewards
@@ -25,14 +26,29 @@ def policy_of(settings: ModelSettings, catalog: Catalog) -> Policy:
     """A policy with these settings that has learned nothing; raises what is wrong with them, or with the catalog."""
     check_served(settings.policy)
     _check_rewards(settings)
+    if settings.across_users and not _can_learn_across(settings):
+        raise InvalidError(
+            "across_users needs scope user and a linear policy, as the prior is one of the weights of users; "
+            f"this is scope {settings.scope} and {settings.policy}",
+            where="body.across_users",
+        )
     _check_ruled(settings)
-    return SERVED[settings.policy].serve(
+    policy = SERVED[settings.policy].serve(
         catalog,
         gamma=settings.gamma,
         forgetting=_forgetting(settings),
         feedback=settings.feedback,
         shared=settings.scope != "user",
     )
+    if settings.across_users and isinstance(policy, LinearPolicy):
+        return policy.with_prior(Prior.identity(len(policy.weights)))
+    return policy
+
+
+def _can_learn_across(settings: ModelSettings) -> bool:
+    """Whether users of such a model can start from what all have shown."""
+    served = SERVED.get(settings.policy)
+    return settings.scope == "user" and served is not None and issubclass(served, LinearPolicy)
 
 
 def _check_rewards(settings: ModelSettings) -> None:
@@ -72,9 +88,16 @@ def check_served(policy: str) -> None:
         )
 
 
-def new_settings(given: Mapping[str, Any]) -> ModelSettings:
-    """The settings of a new model; gamma that is not given is what suits its policy."""
+def new_settings(given: Mapping[str, Any], there: ModelSettings | None = None) -> ModelSettings:
+    """The settings of a new model; gamma that is not given is what suits its policy.
+
+    Users start from what all have shown, where that can be and nobody says otherwise. ``there`` are the settings of a
+    model of this name, which may be older than that.
+    """
     settings = convert(ModelSettings, dict(given))
+    if "across_users" not in given:
+        across = _can_learn_across(settings) if there is None else there.across_users
+        settings = msgspec.structs.replace(settings, across_users=across)
     if "gamma" in given or settings.policy not in SERVED:
         return settings
     return msgspec.structs.replace(settings, gamma=served_gamma(SERVED[settings.policy]))

@@ -99,6 +99,9 @@ class ModelSettings(Request, frozen=True, kw_only=True):
         ),
     ] = None
     rewards: RewardsByType | None = None
+    across_users: Annotated[
+        bool, Meta(description="users start from what all users have shown together; of linear policies, scope user")
+    ] = False
     rules: Rules = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -107,9 +110,13 @@ class ModelSettings(Request, frozen=True, kw_only=True):
 
 
 class NewModel(ModelSettings, frozen=True, kw_only=True):
-    """A model to make. Gamma that is not given is 0.5 for policies that have one; docs/policies.md says why."""
+    """A model to make. Gamma that is not given is 0.5 for policies that have one; docs/policies.md says why.
+
+    ``across_users`` that is not given is true where it can be: with scope user and a linear policy.
+    """
 
     gamma: Gamma | UnsetType = UNSET  # type: ignore[assignment]
+    across_users: bool | UnsetType = UNSET  # type: ignore[assignment]
 
 
 class ModelChanges(Request, frozen=True, kw_only=True):
@@ -202,8 +209,24 @@ class ArmCounts(Response, frozen=True, omit_defaults=True):
     reward: RewardCounts | None = None
 
 
+class PriorResponse(Response, frozen=True, kw_only=True):
+    """What a user starts from, learned from all users: each weight of an average user, and how far users are from it.
+
+    ``users`` and ``lists`` are those that taught it.
+    """
+
+    learned_at: datetime
+    age_seconds: float
+    users: int
+    lists: int
+    weights: Annotated[list[Weight], Meta(description="sd is the standard deviation from user to user")]
+
+
 class ModelResponse(Response, frozen=True, kw_only=True):
-    """What a model is and knows. ``learned`` is null where the model has many states and none was named."""
+    """What a model is and knows. ``learned`` is null where the model has many states and none was named.
+
+    ``prior`` is null where users start from nothing: it is not learned across users, or no prior was learned yet.
+    """
 
     name: str
     settings: SettingsResponse
@@ -213,6 +236,7 @@ class ModelResponse(Response, frozen=True, kw_only=True):
     weights: list[Weight]
     counts: ModelCounts
     arms: dict[str, ArmCounts]
+    prior: PriorResponse | None = None
 
 
 class BucketCounts(Response, frozen=True):

@@ -42,6 +42,7 @@ class Settings(Changes, total=False):
     forgetting: Mapping[str, float] | None
     feedback: Seen | None
     rewards: Mapping[str, float] | None
+    across_users: bool
 
 
 def models() -> Call[list[NamedSettings]]:
@@ -53,7 +54,7 @@ def create_model(model: str, /, **settings: Unpack[Settings]) -> Call[NamedSetti
     """Make a model; settings not given have the service's defaults.
 
     They are ``policy``, ``gamma``, ``k``, ``mode``, ``feedback_wait``, ``control``, ``randomize``, ``pinned``,
-    ``blocked``, ``rules``, ``scope``, ``forgetting``, ``feedback`` and ``rewards``.
+    ``blocked``, ``rules``, ``scope``, ``forgetting``, ``feedback``, ``rewards`` and ``across_users``.
 
     Making it again with the same settings changes nothing; with others it is a `ConflictError`.
 
@@ -74,7 +75,7 @@ def model(model: str = "default", *, user: str | None = None, segment: str | Non
 def change_model(model: str, /, **settings: Unpack[Changes]) -> Call[NamedSettings]:
     """Change settings of a model; what it has learned stays.
 
-    All can be changed but ``scope``, ``forgetting``, ``feedback`` and ``rewards``.
+    All can be changed but ``scope``, ``forgetting``, ``feedback``, ``rewards`` and ``across_users``.
 
     Examples
     --------
