@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -49,16 +49,29 @@ class HeldBack:
     score: float
 
 
-@dataclass(frozen=True)
 class RulesKept:
-    """What came of rules in a list."""
+    """What came of rules in a list. Few look at ``held_back``, so it is put together when somebody does."""
 
-    relaxed: tuple[Relaxed, ...] = ()
-    held_back: tuple[HeldBack, ...] = ()
+    def __init__(
+        self, relaxed: tuple[Relaxed, ...] = (), held_back: Callable[[], tuple[HeldBack, ...]] = tuple
+    ) -> None:
+        self.relaxed, self._held_back = relaxed, held_back
+
+    @cached_property
+    def held_back(self) -> tuple[HeldBack, ...]:
+        """The best items that rules did not allow, from the top of the list down."""
+        return self._held_back()
 
     def held_at(self, position: int) -> HeldBack | None:
         """Who was held back at a position."""
         return next((one for one in self.held_back if one.position == position), None)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RulesKept):
+            return NotImplemented
+        return (self.relaxed, self.held_back) == (other.relaxed, other.held_back)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 NO_RULES = RulesKept()
@@ -208,14 +221,16 @@ class ListRules:
 
     def kept(self, broken: BoolArray, held: IntArray, held_by: IntArray, scores: FloatArray) -> RulesKept:
         """What came of the rules, as the kernels tell it: rows held back, by which rules, and their scores."""
-        back = [
-            HeldBack(position, row, self.catalog.ids[row], self.rules[rule], score)
-            for position, (row, rule, score) in enumerate(
-                zip(held.tolist(), held_by.tolist(), scores.tolist(), strict=True)
+
+        def held_back() -> tuple[HeldBack, ...]:
+            told = enumerate(zip(held.tolist(), held_by.tolist(), scores.tolist(), strict=True))
+            return tuple(
+                HeldBack(position, row, self.catalog.ids[row], self.rules[rule], score)
+                for position, (row, rule, score) in told
+                if row >= 0
             )
-            if row >= 0
-        ]
-        return RulesKept(self.relaxed(broken), tuple(back))
+
+        return RulesKept(self.relaxed(broken), held_back)
 
 
 @dataclass(frozen=True, eq=False)
