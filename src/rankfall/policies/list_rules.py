@@ -71,7 +71,8 @@ class RulesKept:
             return NotImplemented
         return (self.relaxed, self.held_back) == (other.relaxed, other.held_back)
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        return hash(self.relaxed)
 
 
 NO_RULES = RulesKept()
