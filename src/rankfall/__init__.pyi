@@ -51,6 +51,12 @@ from .policies.c2ucb import (
 from .policies.checks import (
     check_policy as check_policy,
 )
+from .policies.context import (
+    Context as Context,
+)
+from .policies.context import (
+    RequestFeatures as RequestFeatures,
+)
 from .policies.elimination.batchrank import (
     BatchRank as BatchRank,
 )
@@ -65,6 +71,18 @@ from .policies.elimination.toprank import (
 )
 from .policies.explanation import (
     Explanation as Explanation,
+)
+from .policies.factors import (
+    Category as Category,
+)
+from .policies.factors import (
+    Hour as Hour,
+)
+from .policies.factors import (
+    Number as Number,
+)
+from .policies.factors import (
+    Weekday as Weekday,
 )
 from .policies.forgetting import (
     Discount as Discount,
@@ -257,6 +275,18 @@ from .users.fitting import (
 )
 from .users.fitting import (
     fit_position_based as fit_position_based,
+)
+from .wire.rules import (
+    Apart as Apart,
+)
+from .wire.rules import (
+    AtLeast as AtLeast,
+)
+from .wire.rules import (
+    AtMost as AtMost,
+)
+from .wire.rules import (
+    Only as Only,
 )
 
 __version__: str

@@ -10,10 +10,11 @@ from hybrid_logs import CATALOG, DIVERSE, FLAT, log_of, with_people
 
 from rankfall import Catalog, FileError, ProblemError, User, prepare
 from rankfall.data import find, generate
-from rankfall.experiments.frozen_table import FrozenTable
+from rankfall.experiments.frozen_table import FrozenTable, merged
+from rankfall.experiments.policy_choice import make_policy
 from rankfall.experiments.populations import World, files_of, world_of
 from rankfall.experiments.user_words import check_words
-from rankfall.users import Drifting, Intents, generate_intents
+from rankfall.users import Drifting, InContext, Intents, generate_intents
 from rankfall.users.fitting import Fitted, fit_hybrid
 
 BLOCKS: dict[str, Any] = {"attraction": {"best": 2, "good": 0.6, "rest": 4, "bad": 0.1}, "clicks": "cascade"}
@@ -167,3 +168,44 @@ def test_a_fitted_user_may_become_another_of_the_same_items(tmp_path: Path) -> N
 def test_what_makes_no_sense_is_refused(words: dict[str, Any], said: str) -> None:
     with pytest.raises(ProblemError, match=said):
         world(words)
+
+
+def test_users_in_context_have_their_own_tastes_in_each_situation() -> None:
+    words = FrozenTable(
+        {
+            "generate": {"items": 20, "users": 6, "seed": 1},
+            "context": {"factors": {"device": {"kind": "category", "levels": ["tv", "phone"]}}, "seed": 3},
+        }
+    )
+    check_words(words)
+    catalog, user = world_of(words, 3, 2, 6, 0, {})
+    assert isinstance(user, InContext)
+    seen = {user.context_at(step)["device"]: user.at(step) for step in range(40)}
+    assert sorted(seen) == ["phone", "tv"]
+    assert seen["tv"].best(3).tolist() != seen["phone"].best(3).tolist()
+    policy = make_policy(
+        "CascadeHybrid",
+        catalog,
+        k=3,
+        steps=10,
+        settings={"context": FrozenTable({"device": {"kind": "category", "levels": ["tv", "phone"]}})},
+    )
+    assert policy.context.names == ("device",)  # type: ignore[attr-defined]
+    same = world_of(merged(words, {"context": {"matters": 0.0}}), 3, 2, 6, 0, {})[1]
+    assert same.at(0).best(3).tolist() == same.at(9).best(3).tolist()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("context", "said"),
+    [
+        ({"matters": 1.0}, "must be a table of factors"),
+        ("hour", "must be a table of factors"),
+        ({"factors": {"hour": {"kind": "hour"}}, "amount": 1}, "has no 'amount'; it has factors, matters, hours, seed"),
+        ({"factors": {"hour": {"kind": "minute"}}}, "a factor has a kind"),
+        ({"factors": {"hour": {"kind": "hour"}}, "matters": 2}, "matters must be a number in"),
+    ],
+)
+def test_contexts_of_users_that_make_no_sense(context: Any, said: str) -> None:
+    words = FrozenTable({"generate": {"items": 20, "users": 2}, "context": context})
+    with pytest.raises(ProblemError, match=said):
+        world_of(words, 3, 0, 2, 0, {})

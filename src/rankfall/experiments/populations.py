@@ -15,6 +15,7 @@ from rankfall.data.preparation import Prepared, prepare
 from rankfall.errors import CatalogError, ProblemError
 from rankfall.experiments.frozen_table import canonical
 from rankfall.experiments.user_words import source_of, stretches
+from rankfall.policies.context import Context
 from rankfall.users import (
     Attraction,
     Cascade,
@@ -26,11 +27,14 @@ from rankfall.users import (
     Environment,
     ExaminedCascade,
     Hybrid,
+    InContext,
     Linear,
     PerItem,
     PositionBased,
     User,
     generate_intents,
+    moved_tastes,
+    situations_of,
 )
 from rankfall.users.fitting import FittedHybrid, FittedUser, read_fitted
 
@@ -82,11 +86,11 @@ def world_of(words: Mapping[str, Any], k: int, user: int, users: int, repeat: in
 def _world(words: Mapping[str, Any], k: int, user: int, users: int, repeat: int, data: Data) -> World:
     source = source_of(words)
     if source == "dataset":
-        return _of_dataset(words, user, data)
+        return _of_dataset(words, user, repeat, data)
     if source == "generate":
         made = _made(generate, "generate", {"users": users, **words["generate"]}, repeat)
         x, z = made.catalog.coverage, made.catalog.relevance
-        return made.catalog, _with_features(words, x, z, made.theta[user], made.beta[user])
+        return made.catalog, _in_context(words, x, z, made.theta, made.beta, user, repeat)
     if source == "sphere":
         made = _made(on_sphere, "sphere", words["sphere"], repeat)
         return made.catalog, _user(words, Linear(made.catalog.relevance, made.beta[0]))
@@ -99,11 +103,32 @@ def _world(words: Mapping[str, Any], k: int, user: int, users: int, repeat: int,
     return _items(len(alpha)), _user(words, PerItem(alpha))
 
 
-def _of_dataset(words: Mapping[str, Any], user: int, data: Data) -> World:
+def _of_dataset(words: Mapping[str, Any], user: int, repeat: int, data: Data) -> World:
     prepared = _with_topics(data[_dataset_key(words)], words.get("topics"))
     catalog = _catalog(prepared, words.get("perfect_coverage", False))
-    theta, beta = prepared.theta[user], prepared.beta[user]
-    return catalog, _with_features(words, prepared.user_coverage, prepared.relevance, theta, beta)
+    x, z = prepared.user_coverage, prepared.relevance
+    return catalog, _in_context(words, x, z, prepared.theta, prepared.beta, user, repeat)
+
+
+def _in_context(
+    words: Mapping[str, Any], x: Any, z: Any, thetas: Any, betas: Any, user: int, repeat: int
+) -> Environment:
+    """The user of this number, of those with these preferences; in each situation another one if there is a context."""
+    if "context" not in words:
+        return _with_features(words, x, z, thetas[user], betas[user])
+    made = words["context"]
+    if not isinstance(made, Mapping) or "factors" not in made:
+        raise ProblemError(f"context of a user must be a table of factors, matters, hours and seed, got {made!r}")
+    for word in made:
+        if word not in ("factors", "matters", "hours", "seed"):
+            raise ProblemError(f"context of a user has no {word!r}; it has factors, matters, hours, seed")
+    context = Context(made["factors"])
+    situations = situations_of(context, made.get("hours", 8))
+    tastes = np.hstack([thetas, betas])
+    seed = made.get("seed", 0)
+    moved = moved_tastes(tastes[user], tastes, context, situations, made.get("matters", 1.0), seed + user)
+    people = [_with_features(words, x, z, one[: thetas.shape[1]], one[thetas.shape[1] :]) for one in moved]
+    return InContext(list(zip(situations, people, strict=True)), seed=seed + repeat)
 
 
 def _of_fit(words: Mapping[str, Any], k: int, user: int, data: Data) -> World:

@@ -16,10 +16,11 @@ from rankfall.arrays import IntArray, whole
 from rankfall.errors import ProblemError
 from rankfall.experiments.episodes import episode_for
 from rankfall.experiments.episodes.changing import ChangingUser
+from rankfall.experiments.episodes.in_context import UserInContext
 from rankfall.experiments.episodes.play import Play
 from rankfall.experiments.results import Run
 from rankfall.policies.policy import PolicyLike
-from rankfall.users import Environment
+from rankfall.users import Environment, InContext
 
 Seed: TypeAlias = int | np.random.SeedSequence
 Progress: TypeAlias = Callable[[int], None]
@@ -53,7 +54,7 @@ def simulate(
 
     A user who changes has a method ``at(step)``, which is called before each list and gives the user as they are after
     so many lists. Regret is measured against the best list of that step, and ``best`` of the run is the mean over its
-    steps.
+    steps. One who comes in different contexts is a :class:`rankfall.users.InContext`.
 
     Parameters
     ----------
@@ -74,7 +75,10 @@ def simulate(
     marks = default_checkpoints(steps) if checkpoints is None else _marks(checkpoints, steps)
     coin_rng, policy_rng = streams(seed)
     play: Play
-    if hasattr(user, "at"):
+    changing: ChangingUser | UserInContext | None
+    if isinstance(user, InContext):
+        play = changing = UserInContext(policy, user, k, policy_rng)
+    elif hasattr(user, "at"):
         play = changing = ChangingUser(policy, user.at, k, policy_rng)
     else:
         changing, best = None, user.reward(user.best(k))

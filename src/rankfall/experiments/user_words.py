@@ -16,6 +16,10 @@ Others say what they do: ``attraction`` (``hybrid``, ``linear`` or ``coverage``,
 ``clicks`` (the click model, with ``termination`` or ``examination``) and ``reward``. ``drift`` is a list of
 ``{from, ...}``: from that step on, the user has these words instead.
 
+``context``, for users with features, is a table of ``factors`` (as policies declare them), ``matters`` (from 0 to 1, by
+default 1), ``hours`` (how many of a day there are) and ``seed``: users come in every situation alike, and in each their
+tastes are those that :func:`rankfall.users.moved_tastes` makes from the tastes of the others.
+
 Where something is made from a ``seed``, the seed may be a list: repeat r takes the r-th, and after the last the first.
 """
 
@@ -35,7 +39,7 @@ if TYPE_CHECKING:
     from rankfall.experiments.study import Study
 
 _CLICKING = frozenset({"clicks", "examination", "reward", "termination"})
-_FEATURES = frozenset({"attraction", "tradeoff"}) | _CLICKING
+_FEATURES = frozenset({"attraction", "context", "tradeoff"}) | _CLICKING
 SOURCES: Mapping[str, frozenset[str]] = {
     "dataset": _FEATURES | {"columns", "items_table", "perfect_coverage", "preparation", "topics"},
     "generate": _FEATURES,

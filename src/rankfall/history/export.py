@@ -127,6 +127,7 @@ def _catalog_schema(shape: CatalogShape, id_type: Any) -> dict[str, Any]:
         "title": pl.String,
         **{f"coverage:{topic}": pl.Float64 for topic in shape.topics},
         **dict.fromkeys(feature_columns(shape.features), pl.Float64),
+        "attributes": pl.String,
     }
 
 
@@ -151,7 +152,9 @@ def _write_decisions(store: Store, cut: Position, model: str | None, decisions: 
             for id_ in put:
                 item = known.catalog.item(id_)
                 later = [0.0] * (topics - len(item.coverage))  # topics that came since
-                catalog.add((entry.position, False, id_, item.title, *item.coverage, *later, *item.relevance))
+                known_of = json.dumps(dict(item.attributes)) if item.attributes else None
+                row = (item.title, *item.coverage, *later, *item.relevance, known_of)
+                catalog.add((entry.position, False, id_, *row))
         if model is None or entry.model in ("", model):
             row = (entry.kind, entry.version, entry.model, entry.owner, entry.body)
             decisions.add((entry.position, _time(entry.at), *row))
@@ -183,6 +186,7 @@ def _event_schema(id_type: Any) -> dict[str, Any]:
         "clicked": pl.List(pl.Int64),
         "feedback_at": _TIME,
         "seq": pl.Int64,
+        "rules": pl.String,
     }
 
 
@@ -240,7 +244,7 @@ class _EventRows:
 
     def row(self, event: Event, feedback: Entry | None) -> tuple[Any, ...]:
         shown = json.loads(event.response)["items"]
-        limits: dict[str, list[Id]] = json.loads(event.request) if event.request else {}
+        limits: dict[str, Any] = json.loads(event.request) if event.request else {}
         features = self._features(event, len(shown))
         return (
             event.id,
@@ -263,6 +267,7 @@ class _EventRows:
             None if features is None else features.ravel().tolist(),
             None if features is None else features.shape[1],
             *_feedback_row(feedback),
+            json.dumps(limits["rules"]) if "rules" in limits else None,
         )
 
     def _features(self, event: Event, shown: int) -> FloatArray | None:

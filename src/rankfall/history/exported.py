@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from rankfall.attributes import Attributes, attributes_of_rows
 from rankfall.catalog import FEATURES, Catalog, Id
 from rankfall.click_logs.exports import EVENTS
 from rankfall.errors import FileError, RankfallError
@@ -192,7 +193,15 @@ def _catalog_of(rows: pl.DataFrame, features: list[str] | None) -> Catalog:
         titles=None if None in titles else titles,
         topics=[name.removeprefix("coverage:") for name in rows.columns if name.startswith("coverage:")],
         features=features,
+        attributes=_attributes(rows),
     )
+
+
+def _attributes(rows: pl.DataFrame) -> Attributes | None:
+    """The attributes of items of an export; those of earlier versions have none."""
+    if "attributes" not in rows.columns:
+        return None
+    return attributes_of_rows([json.loads(told) if told else {} for told in rows["attributes"]])
 
 
 def _settings(entries: list[Entry]) -> Iterator[tuple[datetime, ModelSettings]]:

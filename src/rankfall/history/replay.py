@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -24,9 +25,11 @@ from rankfall.policies import SERVED, LinearPolicy, Policy
 from rankfall.policies.forgetting import Forgetting
 from rankfall.policies.linear.prior import Prior
 from rankfall.policies.linear.settings import Feedback
+from rankfall.policies.list_rules import ListRules
 from rankfall.policies.registry import find_served_policy
 from rankfall.policies.rewards import Rewards
 from rankfall.wire import ModelSettings, Scope
+from rankfall.wire.rules import rule_from_json
 
 NO_SUPPORT = (
     "no estimate: no list with feedback is known to be chosen at random, so the log says nothing about lists that were "
@@ -41,6 +44,10 @@ NO_MATCH = (
 FORGETS = "it forgets, and an outcome would have to fade with its list"
 NO_PRIOR = (
     "Users of the logged model start from what all have shown, and here from nothing: {} has other weights than {}"
+)
+RULES_IGNORED = (
+    "{n} lists of the log were made under rules, and the lists of this policy do not keep them: {why}. So it is judged "
+    "by lists that could not have been shown"
 )
 CLICKS_ONLY = "The log has outcomes, and this policy learned from the clicks alone: {}"
 
@@ -145,6 +152,8 @@ class Walk:
         self._stories: dict[str, ListStory] = {}
         self.earned = 0
         self._prior: Prior | None = None
+        self.ruled = 0
+        """Lists that were made under rules."""
         self._templates: dict[int, Policy] = {}
         self.policies: dict[str, Policy] = {}
         self._pending: dict[str, tuple[str, bytes]] = {}
@@ -178,6 +187,9 @@ class Walk:
     def _compare(self, policy: Policy, event: dict[str, Any], catalog: Catalog, rows: list[int]) -> None:
         k, settings = len(rows), self._log.settings(event["created"])
         limits = _limits(settings, event, catalog, k)
+        if (rules := _rules(settings, event, catalog)) is not None:
+            self.ruled += 1
+            limits["rules"] = rules if policy.why_not_ruled is None else None
         try:
             own = policy.rank(k, rng=self._rng, **limits).items.tolist()
         except RankError:  # the settings changed between the request and its list
@@ -265,6 +277,13 @@ def _limits(settings: ModelSettings, event: dict[str, Any], catalog: Catalog, k:
     return {"candidates": rows_of(catalog, event["candidates"]), "exclude": exclude, "fixed": fixed or None}
 
 
+def _rules(settings: ModelSettings, event: dict[str, Any], catalog: Catalog) -> ListRules | None:
+    """The rules of a logged list, at the moment it was made; None if it had none."""
+    asked = [rule_from_json(rule) for rule in json.loads(event.get("rules") or "[]")]
+    rules = [*settings.rules, *asked]
+    return ListRules(rules, catalog, event["created"].timestamp(), checked=False) if rules else None
+
+
 def replay(
     log: ReplayableLog,
     policy: str,
@@ -329,6 +348,8 @@ def replay(
             walk.start_from(row["prior"])
         else:
             walk.earn(row["event_id"], outcome_in(row))
+    if walk.ruled and served.why_not_ruled is not None:
+        notes.append(RULES_IGNORED.format(n=walk.ruled, why=served.why_not_ruled))
     chances = walk.chances
     estimate = off_policy(chances.propensities, chances.clicks, chances.same)
     why = NO_SUPPORT if estimate is None else None

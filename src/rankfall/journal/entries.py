@@ -47,12 +47,13 @@ class FeedbackExpired(_Record, frozen=True):
 
 
 class ItemPatched(_Record, frozen=True):
-    """What changes of one item. Topics that are not named stay as they are."""
+    """What changes of one item. Topics and attributes that are not named stay as they are."""
 
     id: Id
     title: str | None = None
     coverage: dict[str, float] | None = None
     relevance: tuple[float, ...] | None = None
+    attributes: dict[str, str | int | float | bool | None] | None = None  # None takes one away
 
 
 class CatalogChanged(_Record, frozen=True):
@@ -105,6 +106,7 @@ class StoredSettings(_Record, frozen=True):
     feedback: str | UnsetType | None = UNSET
     rewards: dict[str, float] | None = None  # never changed, and left out where there are none: older versions read on
     across_users: bool = False  # likewise
+    rules: tuple[Body, ...] | None = None  # None if they stay; left out of a new model without any, as rewards are
 
 
 class ModelCreated(StoredSettings, frozen=True):

@@ -20,10 +20,12 @@ from rankfall.frames import html_table
 from rankfall.policies.clicks import Click, all_clicks
 from rankfall.policies.explanation import Explanation, Weight
 from rankfall.policies.forgetting import Forgetting
+from rankfall.policies.list_rules import NO_RULES, ListRules, checked_rules
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request, check_request
 from rankfall.policies.rewards import checked_rewards
 from rankfall.policies.settings import PolicySettings
+from rankfall.wire.rules import Rule, timed
 
 Need = Literal["coverage", "relevance"]
 
@@ -80,6 +82,7 @@ class Policy(ABC):
     why_not_served : of the class: why no service can learn with it, or None.
     why_not_fixed : of the class: why no position of its lists can be fixed, or None.
     why_not_rewarded : of the class: why it cannot learn rewards other than a click, or None.
+    why_not_ruled : of the class: why its lists cannot keep rules, or None.
 
     >>> class InOrder(Policy):
     ...     def choose(self, request, rng):
@@ -99,10 +102,12 @@ class Policy(ABC):
     why_not_served: ClassVar[str | None] = "it does not say what to keep of a list so that its feedback can come later"
     why_not_fixed: ClassVar[str | None] = None
     why_not_rewarded: ClassVar[str | None] = "it learns what was clicked, and not what a click is worth"
+    why_not_ruled: ClassVar[str | None] = "it does not choose position by position, by scores"
 
     settings: Any
     arrays: dict[str, NDArray[Any]]
     _rng: np.random.Generator | None = None
+    _last_rules: ListRules | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -204,6 +209,10 @@ class Policy(ABC):
         candidates: Iterable[int] | Iterable[str] | None = None,
         exclude: Iterable[int] | Iterable[str] | None = None,
         fixed: Mapping[int, int] | None = None,
+        rules: Iterable[Rule] | ListRules | None = None,
+        now: float | None = None,
+        context: Mapping[str, Any] | None = None,
+        features: Any = None,
     ) -> Ranking:
         """Make a list of ``k`` rows out of ``candidates`` (all) without ``exclude`` (none), best first.
 
@@ -212,6 +221,14 @@ class Policy(ABC):
 
         ``fixed`` holds rows at 0-based positions, whether they are candidates or not, and shows them nowhere else;
         the rest is chosen around them. With every position fixed, this is what the policy makes of a given list.
+
+        ``rules`` say which items may stand where, by their attributes; the most important come first. ``relaxed`` of
+        the ranking says which of them could not be kept where. ``now``, in seconds since 1970, is for those that look
+        at the time. docs/rules.md explains them.
+
+        ``context`` is that of the request, by the names of the factors that the policy was given as its ``context``.
+        ``features`` are those that candidates have in this request alone: for each of them, in their order, an array
+        (n, features); or by row or id a mapping of names to numbers. Candidates that are not named have 0.
 
         Policies that draw take their random numbers from ``rng``; without it, from a generator of their own, which
         starts with fresh entropy. For a list that can be made again, give ``rng``.
@@ -224,15 +241,54 @@ class Policy(ABC):
         Ranking(0, 1)
         >>> CascadeLinUCB(Catalog(relevance=[[1.0], [3.0]], ids=["a", "b"])).rank(1, exclude=["b"])
         Ranking('a')
+        >>> from rankfall import AtMost
+        >>> brands = Catalog(relevance=[[1.0], [3.0], [2.0]], attributes={"brand": ["Lego", "Duplo", "Duplo"]})
+        >>> CascadeLinUCB(brands).rank(2, rules=[AtMost(n=1, attribute="brand")])
+        Ranking(1, 0)
         """
         request = self._unlimited
         if candidates is not None or exclude is not None or fixed is not None:
-            request = check_request(k, self.n_items, self._rows(candidates), self._rows(exclude), fixed)
+            candidates = self._rows(candidates)
+            request = check_request(k, self.n_items, candidates, self._rows(exclude), fixed)
             if fixed and self.why_not_fixed is not None:
                 raise RankError(f"{type(self).__name__} cannot hold rows at fixed positions: {self.why_not_fixed}")
         elif request is None or type(k) is not int or k != request.k:
             request = self._unlimited = check_request(k, self.n_items)
-        return self.choose(request, self._generator(rng))
+        if context is not None or features is not None:
+            request = self.within(request, candidates, context, features)
+        if rules is None:
+            return self.choose(request, self._generator(rng))
+        if self.why_not_ruled is not None:
+            raise RankError(f"the lists of {type(self).__name__} cannot keep rules: {self.why_not_ruled}")
+        over_items = self._over_items(rules, now)
+        if not len(over_items):
+            return self.choose(request, self._generator(rng))
+        ranking = self.choose(request.under(over_items), self._generator(rng))
+        return ranking if ranking.kept is not NO_RULES else ranking.replace(kept=over_items.told_of(ranking.items))
+
+    def _over_items(self, rules: Iterable[Rule] | ListRules, now: float | None) -> ListRules:
+        """Rules over the items of this catalog; those of the last time, if they are the same."""
+        if isinstance(rules, ListRules):
+            if rules.catalog is not self.catalog:
+                raise RankError("the rules are over another catalog than the policy ranks")
+            return rules
+        wanted, last = checked_rules(rules), self._last_rules
+        if last is None or last.catalog is not self.catalog or last.rules != wanted:
+            last = self._last_rules = ListRules(wanted, self.catalog, now)
+        elif timed(wanted):
+            last = ListRules(wanted, self.catalog, now) if now is None else last.at(now)
+        return last
+
+    def within(
+        self,
+        request: Request,  # noqa: ARG002
+        candidates: Any,  # noqa: ARG002
+        context: Mapping[str, Any] | None,
+        features: Any,  # noqa: ARG002
+    ) -> Request:
+        """The request with the numbers of its context and of the features of its candidates, as the policy has them."""
+        what = "features of candidates" if context is None else "context"
+        raise RankError(f"{type(self).__name__} takes no {what}; linear policies do, if they are declared")
 
     def _rows(self, named: Iterable[int] | Iterable[str] | None) -> Iterable[int] | None:
         """Rows as they are, and those of ids that are text."""

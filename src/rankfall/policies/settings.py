@@ -95,6 +95,11 @@ def one_of(default: str | None, *allowed: str) -> Any:
     return _setting(default, check)
 
 
+def made_by(kind: type[Any]) -> Any:
+    """None, or a value of this class, which may also be given as what the class makes it of."""
+    return _setting(None, lambda _, value: value if isinstance(value, kind) else kind(value))
+
+
 def reals(default: tuple[Any, ...] | None, *, ndim: int = 1) -> Any:
     """An array of finite numbers, kept as a tuple (of tuples)."""
 

@@ -9,14 +9,21 @@ import numpy as np
 from rankfall.catalog import Catalog
 from rankfall.errors import ProblemError, RankError
 from rankfall.kernels.shortlists import SHORT
+from rankfall.policies.list_rules import ListRules
 from rankfall.policies.policy import Policy
+from rankfall.wire.rules import AtMost
 
 
 def a_few_items() -> Catalog:
     """Items on which every policy can be tried."""
     rng = np.random.default_rng(0)
     coverage = rng.random((8, 3)) * (rng.random((8, 3)) < 0.5)
-    return Catalog(coverage=coverage, relevance=rng.normal(size=(8, 2)), topics=["a", "b", "c"])
+    return Catalog(
+        coverage=coverage,
+        relevance=rng.normal(size=(8, 2)),
+        topics=["a", "b", "c"],
+        attributes={"kind": ["a", "b"] * 4},
+    )
 
 
 def try_out(policy: Policy) -> None:
@@ -38,6 +45,11 @@ def try_out(policy: Policy) -> None:
     for request in ({"candidates": [0, 1]}, {"exclude": [0]}):
         with suppress(RankError):  # it shows all or nothing
             policy.rank(2, rng=rng, **request)  # type: ignore[arg-type]
+    if policy.why_not_ruled is None:
+        rules = ListRules([AtMost(n=1, attribute="kind")], policy.catalog, checked=False)
+        policy.rank(2, rng=rng, rules=rules)
+        rules.in_order([0, 1], 2)
+        rules.at_random([0, 1], np.array([-1, -1]), rng)
     for fixed in ({0: 0}, {0: 0, 1: 1}):
         with suppress(RankError, ProblemError):
             policy.rank(2, rng=rng, fixed=fixed)

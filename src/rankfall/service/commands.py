@@ -198,7 +198,9 @@ class CreateModel(Decision[bool]):
         """Append it, unless it is there."""
         made = tx.first("create", self.name)
         if made is None:
-            tx.append(encode(msgspec.convert(msgspec.to_builtins(self.settings), ModelCreated)), self.name, now.time)
+            plain = msgspec.to_builtins(self.settings)
+            created = msgspec.convert({**plain, "rules": plain["rules"] or None}, ModelCreated)
+            tx.append(encode(created), self.name, now.time)
             return True
         if self.name in state.models:
             settings = state.models[self.name].settings

@@ -13,7 +13,7 @@ from typing import TypeVar
 from rankfall.errors import NotFoundError, RankError, StoreError
 from rankfall.service.clock import Clock
 from rankfall.service.commands import Command, FindEvent, LoadOwner, StoreEvent
-from rankfall.service.events import digest_of, event_of
+from rankfall.service.events import as_logged, digest_of, event_of
 from rankfall.service.health import Health
 from rankfall.service.heartbeat import Heartbeat
 from rankfall.service.list_maker import ListMaker, scores_of
@@ -149,8 +149,9 @@ class Engine:
             self._on_fallback(model.name, type(problem).__name__)
             _log.error("ranking failed; the baseline is shown", exc_info=problem, extra={"model": model.name})
 
-        resolved, chosen = choose(model, view, request, on_error)
-        return event_of(model, view, resolved, chosen, self.clock.moment())
+        now = self.clock.moment()
+        resolved, chosen = choose(model, view, request, as_logged(now.time), on_error)
+        return event_of(model, view, resolved, chosen, now)
 
     def find_snapshot(self, model: str, snapshot_id: str) -> Snapshot:
         """A snapshot by its id."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
@@ -13,12 +14,13 @@ from rankfall.journal.catalogs import CatalogState
 from rankfall.journal.entries import PriorLearned, Record
 from rankfall.journal.fold import ModelHistory
 from rankfall.policies import Policy
+from rankfall.policies.list_rules import ListRules, check_rule
 from rankfall.policies.trial_use import a_few_items, try_out
 from rankfall.service.owners import OwnerState, OwnerView, StateCopy, read_owners
 from rankfall.service.priors import Priors, Start
 from rankfall.service.template import Template, make_template, policy_of
 from rankfall.stores import END, Entry, Position, Store
-from rankfall.wire import ModelSettings
+from rankfall.wire import ModelSettings, Rule
 
 SAVE_AFTER = 8
 """A state that leaves memory with fewer new entries than this is not saved: reading them again costs less."""
@@ -41,6 +43,7 @@ class Model:
         self._refreshing = threading.Lock()
         self._template: Template | None = None
         self._priors = Priors(history)
+        self._rules: ListRules | None = None  # those of the last list
 
     @property
     def name(self) -> str:
@@ -116,6 +119,22 @@ class Model:
         state.start_from(start)
         return start is not None
 
+    def rules(self, catalog: Catalog, asked: Sequence[Rule], now: float) -> ListRules | None:
+        """The rules of a list over the items of a catalog: the model's and those asked for; None if there are none.
+
+        Raises :class:`RankError` for one that is asked for and is about an attribute that no item has. Of the model's
+        own, which were checked when they were set, such a rule fits no item.
+        """
+        wanted = (*self.settings.rules, *asked)
+        if not wanted:
+            return None
+        for rule in asked:
+            check_rule(rule, catalog)
+        last = self._rules
+        if last is None or last.catalog is not catalog or last.rules != wanted:
+            last = self._rules = ListRules(wanted, catalog, now, checked=False)
+        return last.at(now)
+
     def position_of(self, owner: str) -> Position | None:
         """Up to which entry the state of an owner has learned, if it is in memory."""
         state = self._owners.get(owner)
@@ -124,7 +143,8 @@ class Model:
     def warm_up(self) -> None:
         """Rank once, on a copy that nobody sees: the first time takes a second, or compiles."""
         if len(self.catalog):
-            self.template.policy.fresh().rank(min(self.settings.k, len(self.catalog)))
+            rules = self.rules(self.catalog, (), time.time())
+            self.template.policy.fresh().rank(min(self.settings.k, len(self.catalog)), rules=rules)
 
     def warm_up_learning(self) -> None:
         """Learn once, on a copy that nobody sees: feedback comes after a list, so that a first list need not wait."""

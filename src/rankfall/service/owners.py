@@ -15,6 +15,7 @@ from rankfall.journal.entries import OutcomeGiven, Record, decode
 from rankfall.journal.fold import ModelHistory
 from rankfall.journal.outcomes import clicks_of, story_before, story_of
 from rankfall.policies import LinearPolicy, Policy, Ranking
+from rankfall.policies.list_rules import ListRules
 from rankfall.service.packed_states import pack_state, unpack_state
 from rankfall.service.priors import Priors, Start
 from rankfall.service.template import Template
@@ -34,14 +35,14 @@ class RankingCache:
     """The last list of a policy that does not draw: the same until something is learned."""
 
     def __init__(self) -> None:
-        self._last: tuple[int, int, Ranking] | None = None
+        self._last: tuple[int, int, ListRules | None, Ranking] | None = None
 
-    def rank(self, policy: Policy, k: int, rng: np.random.Generator) -> Ranking:
-        """The best of all items."""
+    def rank(self, policy: Policy, k: int, rng: np.random.Generator, rules: ListRules | None = None) -> Ranking:
+        """The best of all items, under rules: over one catalog, and of one moment where they look at the time."""
         updates, last = policy.n_updates, self._last
-        if last is None or last[0] != updates or last[1] != k:
-            last = self._last = (updates, k, policy.rank(k, rng=rng))
-        return last[2]
+        if last is None or last[0] != updates or last[1] != k or last[2] is not rules:
+            last = self._last = (updates, k, rules, policy.rank(k, rng=rng, rules=rules))
+        return last[3]
 
 
 @dataclass(eq=False)
@@ -117,9 +118,11 @@ class OwnerView:
     catalog_version: int
     cache: RankingCache
 
-    def rank(self, k: int, rng: np.random.Generator) -> Ranking:
-        """The best of all items."""
-        return self.policy.rank(k, rng=rng) if self.policy.randomised else self.cache.rank(self.policy, k, rng)
+    def rank(self, k: int, rng: np.random.Generator, rules: ListRules | None = None) -> Ranking:
+        """The best of all items, under rules."""
+        if self.policy.randomised:
+            return self.policy.rank(k, rng=rng, rules=rules)
+        return self.cache.rank(self.policy, k, rng, rules)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -11,14 +11,15 @@ import msgspec
 import numpy as np
 
 from rankfall.catalog import Catalog
-from rankfall.errors import ConflictError, InvalidError, ProblemError, short
+from rankfall.errors import ConflictError, InvalidError, ProblemError, RankError, short
 from rankfall.journal.catalogs import CatalogState
 from rankfall.policies import SERVED, LinearPolicy, Policy
 from rankfall.policies.forgetting import Discount, Window
 from rankfall.policies.linear.prior import Prior
+from rankfall.policies.list_rules import check_rule
 from rankfall.policies.registry import served_gamma
 from rankfall.policies.rewards import Rewards
-from rankfall.wire import ModelSettings, convert
+from rankfall.wire import ModelSettings, Rule, convert
 
 
 def policy_of(settings: ModelSettings, catalog: Catalog) -> Policy:
@@ -31,6 +32,7 @@ def policy_of(settings: ModelSettings, catalog: Catalog) -> Policy:
             f"this is scope {settings.scope} and {settings.policy}",
             where="body.across_users",
         )
+    _check_ruled(settings)
     policy = SERVED[settings.policy].serve(
         catalog,
         gamma=settings.gamma,
@@ -61,6 +63,21 @@ def _check_rewards(settings: ModelSettings) -> None:
             raise ProblemError("a model with rewards cannot forget: an outcome would have to fade with its list")
     except ProblemError as problem:
         raise InvalidError(str(problem), where="body.rewards") from None
+
+
+def _check_ruled(settings: ModelSettings) -> None:
+    """Raise if the lists of a policy cannot keep rules, and there are some."""
+    if settings.rules and (why := SERVED[settings.policy].why_not_ruled) is not None:
+        raise InvalidError(f"the lists of {settings.policy} cannot keep rules: {why}", where="body.rules")
+
+
+def check_rules(rules: Sequence[Rule], catalog: Catalog) -> None:
+    """Raise if a rule is about an attribute that no item has, or has in another kind."""
+    for i, rule in enumerate(rules):
+        try:
+            check_rule(rule, catalog)
+        except RankError as problem:
+            raise InvalidError(str(problem), where=f"body.rules.{i}") from None
 
 
 def check_served(policy: str) -> None:
@@ -122,6 +139,8 @@ def changed(settings: ModelSettings, changes: Mapping[str, Any], catalog: Catalo
     policy_of(new, catalog)
     if "pinned" in changes:
         check_pinned(new, catalog)
+    if "rules" in changes:
+        check_rules(new.rules, catalog)
     return new
 
 

@@ -15,8 +15,10 @@ from rankfall.users.click_models import (
 from rankfall.users.drifting import Drifting
 from rankfall.users.environment import Environment
 from rankfall.users.hybrid import Coverage, Hybrid
+from rankfall.users.in_context import InContext
 from rankfall.users.intents import Intents, generate_intents
 from rankfall.users.per_item import Linear, PerItem
+from rankfall.users.tastes import moved_tastes, situations_of
 from rankfall.users.theorem import Bound, eta, theorem_bound
 from rankfall.users.user import User
 
@@ -33,6 +35,7 @@ __all__ = [
     "Environment",
     "ExaminedCascade",
     "Hybrid",
+    "InContext",
     "Intents",
     "Linear",
     "PerItem",
@@ -42,5 +45,7 @@ __all__ = [
     "check_environment",
     "eta",
     "generate_intents",
+    "moved_tastes",
+    "situations_of",
     "theorem_bound",
 ]

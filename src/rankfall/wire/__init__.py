@@ -53,12 +53,15 @@ from rankfall.wire.ranking import (
     EventFeedback,
     EventOutcome,
     EventResponse,
+    HeldBackItem,
     RankBatchRequest,
     RankBatchResponse,
     RankedItem,
     RankRequest,
     RankResponse,
+    RelaxedRule,
 )
+from rankfall.wire.rules import Apart, AtLeast, AtMost, Only, Rule
 from rankfall.wire.snapshots import SnapshotRequest, SnapshotResponse, SnapshotsResponse
 from rankfall.wire.users import ForgetResponse
 
@@ -66,7 +69,10 @@ __all__ = [
     "LONGEST_NAME",
     "LONGEST_TITLE",
     "ActivateResponse",
+    "Apart",
     "ArmCounts",
+    "AtLeast",
+    "AtMost",
     "BatchedRankRequest",
     "Bucket",
     "BucketCounts",
@@ -86,6 +92,7 @@ __all__ = [
     "ForgetResponse",
     "Forgetting",
     "HealthResponse",
+    "HeldBackItem",
     "HistoryQuery",
     "HistoryResponse",
     "Item",
@@ -106,6 +113,7 @@ __all__ = [
     "Name",
     "NamedSettings",
     "NewModel",
+    "Only",
     "Outcome",
     "OwnerQuery",
     "Pin",
@@ -115,8 +123,10 @@ __all__ = [
     "RankRequest",
     "RankResponse",
     "RankedItem",
+    "RelaxedRule",
     "Result",
     "RewardCounts",
+    "Rule",
     "Scope",
     "Seen",
     "SettingsResponse",

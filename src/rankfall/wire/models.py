@@ -21,6 +21,7 @@ from rankfall.wire.fields import (
     check_all_printable,
     check_printable,
 )
+from rankfall.wire.rules import Rules
 
 
 class Pin(Request, frozen=True):
@@ -101,6 +102,7 @@ class ModelSettings(Request, frozen=True, kw_only=True):
     across_users: Annotated[
         bool, Meta(description="users start from what all users have shown together; of linear policies, scope user")
     ] = False
+    rules: Rules = field(default_factory=list)
 
     def __post_init__(self) -> None:
         _check_lists(self.pinned, self.blocked)
@@ -129,6 +131,7 @@ class ModelChanges(Request, frozen=True, kw_only=True):
     randomize: Randomize | UnsetType = UNSET
     pinned: Pins | UnsetType = UNSET
     blocked: Blocked | UnsetType = UNSET
+    rules: Rules | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         _check_lists(self.pinned, self.blocked)

@@ -13,6 +13,7 @@ from rankfall.wire import (
     ModelResponse,
     ModelsResponse,
     NamedSettings,
+    Rule,
     Scope,
     Seen,
     VersionResponse,
@@ -31,6 +32,7 @@ class Changes(TypedDict, total=False):
     randomize: float
     pinned: Iterable[Mapping[str, Any]]
     blocked: Iterable[str | int]
+    rules: Iterable[Rule | Mapping[str, Any]]
 
 
 class Settings(Changes, total=False):
@@ -52,7 +54,7 @@ def create_model(model: str, /, **settings: Unpack[Settings]) -> Call[NamedSetti
     """Make a model; settings not given have the service's defaults.
 
     They are ``policy``, ``gamma``, ``k``, ``mode``, ``feedback_wait``, ``control``, ``randomize``, ``pinned``,
-    ``blocked``, ``scope``, ``forgetting``, ``feedback``, ``rewards`` and ``across_users``.
+    ``blocked``, ``rules``, ``scope``, ``forgetting``, ``feedback``, ``rewards`` and ``across_users``.
 
     Making it again with the same settings changes nothing; with others it is a `ConflictError`.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, TypedDict
 from uuid import uuid4
@@ -12,7 +12,7 @@ import msgspec
 from rankfall.client.call import Call, Reply, as_error
 from rankfall.client.encoding import Id, body, check_names, given, path
 from rankfall.errors import InvalidError, ServiceError
-from rankfall.wire import ActivateResponse, ErrorResponse, EventResponse, RankBatchResponse, RankResponse
+from rankfall.wire import ActivateResponse, ErrorResponse, EventResponse, RankBatchResponse, RankResponse, Rule
 
 
 class RankArguments(TypedDict, total=False):
@@ -28,6 +28,7 @@ class RankArguments(TypedDict, total=False):
     request_id: str | None
     defer_activation: bool
     explain: bool
+    rules: Iterable[Rule | Mapping[str, Any]] | None
 
 
 def rank(
@@ -42,6 +43,7 @@ def rank(
     defer_activation: bool = False,
     explain: bool = False,
     request_id: str | None = None,
+    rules: Iterable[Rule | Mapping[str, Any]] | None = None,
 ) -> Call[RankResponse]:
     """Ask for a list to show.
 
@@ -66,6 +68,8 @@ def rank(
     request_id
         The same id gets the same list again. Made up if not given, once for all attempts, so that a response
         lost on the way is sent again and no list is counted twice.
+    rules
+        Rules for this list, after those of the model: ``rankfall.AtMost`` and its like, or mappings.
 
     Returns
     -------
@@ -80,7 +84,7 @@ def rank(
     >>> call.method, call.path, call.content
     ('POST', '/v1/models/default/rank', b'{"user":"ann","k":3,"request_id":"r1"}')
     """
-    asked = _body(user, segment, k, candidates, exclude, baseline, defer_activation, explain, request_id)
+    asked = _body(user, segment, k, candidates, exclude, baseline, defer_activation, explain, request_id, rules)
     return Call("POST", path("models", model, "rank"), lambda reply: reply.read(RankResponse), content=body(asked))
 
 
@@ -170,6 +174,7 @@ def _body(
     defer_activation: bool | None,
     explain: bool | None,
     request_id: str | None,
+    rules: Iterable[Rule | Mapping[str, Any]] | None,
 ) -> dict[str, Any]:
     return given(
         user=user,
@@ -181,6 +186,7 @@ def _body(
         request_id=uuid4().hex if request_id is None else request_id,
         defer_activation=defer_activation or None,
         explain=explain or None,
+        rules=None if rules is None else list(rules),
     )
 
 

@@ -20,12 +20,12 @@ from rankfall.users import Cascade, Environment, Hybrid, User
 def linear_policy_with_cascade_user(
     policy: PolicyLike, user: Environment, k: int, best: float, rng: np.random.Generator
 ) -> Play | None:
-    """A linear policy that forgets nothing, and a user with hybrid attraction who clicks by the cascade model."""
+    """A linear policy without forgetting and context, and a user with hybrid attraction who clicks by the cascade."""
     arrays = arrays_of(user)
     if arrays is None or not unchanged(policy, LinearPolicy, "rank", "update", "choose", "learn"):
         return None
     assert isinstance(policy, LinearPolicy)
-    if policy.forgetting is not None:
+    if policy.forgetting is not None or policy.context is not None:
         return None
     if policy.exploration == "thompson":
         return _with_drawn_weights(policy, arrays, best, rng)

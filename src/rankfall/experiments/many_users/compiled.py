@@ -92,7 +92,7 @@ def _is_compiled(policy: ManyUsers, users: int) -> bool:
     one = policy.policy
     if not unchanged(one, LinearPolicy, "rank", "update", "choose", "learn", "seen"):
         return False
-    if one.forgetting is not None or one.learns_from == "last_click":
+    if one.forgetting is not None or one.context is not None or one.learns_from == "last_click":
         return False
     if isinstance(policy, ClusteredUsers):
         same = unchanged(policy, ClusteredUsers, "rank", "update", "model_for", "new_model", "split")

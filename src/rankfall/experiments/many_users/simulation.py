@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rankfall.arrays import BoolArray, FloatArray, IntArray, whole
 from rankfall.errors import ProblemError
+from rankfall.experiments.episodes.in_context import told
 from rankfall.experiments.many_users.compiled import play_compiled
 from rankfall.experiments.many_users.results import UsersRun
 from rankfall.experiments.simulation import Progress, Seed, cores, streams
@@ -27,6 +29,7 @@ def simulate_users(
     seed: Seed = 0,
     progress: Progress | None = None,
     workers: int | None = None,
+    contexts: Sequence[Mapping[str, Any]] | None = None,
 ) -> UsersRun:
     """Show one list of ``k`` items for each of the arrivals, to the user who comes, and learn from the clicks.
 
@@ -44,6 +47,8 @@ def simulate_users(
     seed : a number or a ``SeedSequence``; coins and policy get independent streams of it.
     progress : called now and then with the number of lists shown since the last call.
     workers : threads for compiled loops, which change nothing but the time; by default one for each core.
+    contexts : for each of the users the context of their requests, for policies that have one. One person in several
+        situations is several users, of one model (:class:`rankfall.SharedModel`).
 
     >>> from rankfall import AcrossUsers, CascadeHybrid, CascadeUser, generate
     >>> world = generate(items=30, users=3, seed=1)
@@ -59,6 +64,8 @@ def simulate_users(
             raise ProblemError(
                 f"the policy ranks {policy.n_items} items and a user knows {user.n_items}; both need the same"
             )
+    if contexts is not None and len(contexts) != len(users):
+        raise ProblemError(f"contexts are {len(contexts)}, and users {len(users)}; one for each")
     best = np.array([user.reward(user.best(k)) for user in users])
     coin_rng, policy_rng = streams(seed)
     regret, clicked = np.empty(len(stream)), np.empty(len(stream), dtype=np.bool_)
@@ -71,7 +78,7 @@ def simulate_users(
         here = slice(begin, end)
         coins = coin_rng.random((end - begin, k))
         if play is None:
-            _play_stepwise(policy, users, stream[here], coins, best, policy_rng, regret[here], clicked[here])
+            _play_stepwise(policy, users, contexts, stream[here], coins, best, policy_rng, regret[here], clicked[here])
         else:
             play(stream[here], coins, regret[here], clicked[here])
             policy.count(end - begin)
@@ -93,6 +100,7 @@ def _checked(arrivals: ArrayLike, users: int) -> IntArray:
 def _play_stepwise(
     policy: ManyUsers,
     users: Sequence[Environment],
+    contexts: Sequence[Mapping[str, Any]] | None,
     stream: IntArray,
     coins: FloatArray,
     best: FloatArray,
@@ -101,10 +109,10 @@ def _play_stepwise(
     clicked: BoolArray,
 ) -> None:
     """The general loop."""
-    k = coins.shape[1]
+    k, names = coins.shape[1], None if policy.policy.context is None else policy.policy.context.names
     for step, number in enumerate(stream.tolist()):
         user = users[number]
-        ranking = policy.rank(number, k, rng=rng)
+        ranking = policy.rank(number, k, rng=rng, **told(names, None if contexts is None else contexts[number]))
         click = user.click(ranking.items, coins[step])
         policy.update(number, ranking, click)
         regret[step] = best[number] - user.reward(ranking.items)

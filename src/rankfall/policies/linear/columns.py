@@ -20,8 +20,8 @@ LARGEST_GIVEN = 1e3
 """Features of a catalog beyond this do so in time: when two columns are nearly alike, millions of lists suffice."""
 
 
-def laid_out(catalog: Catalog, coverage: Block, relevance: Block) -> Items:
-    """The columns that are used, as the kernels take them."""
+def laid_out(catalog: Catalog, coverage: Block, relevance: Block, more: int = 0) -> Items:
+    """The columns that are used, as the kernels take them; then so many ``more`` of relevance, all 0."""
     nothing = np.empty((len(catalog), 0))
     features = nothing if relevance == "absent" else catalog.relevance
     if np.abs(features).max(initial=0.0) > LARGEST_GIVEN:
@@ -32,10 +32,20 @@ def laid_out(catalog: Catalog, coverage: Block, relevance: Block) -> Items:
         )
     return items_of(
         nothing if coverage == "absent" else catalog.coverage,
-        features,
+        features if not more else np.hstack([features, np.zeros((len(catalog), more))]),
         coverage == "diminishing",
         relevance == "diminishing",
     )
+
+
+def some_with(items: Items, rows: IntArray, last: FloatArray) -> Items:
+    """These items alone, in this order, with other values in their last columns (rows, columns)."""
+    counts = items.start[rows + 1] - items.start[rows]
+    start = np.concatenate([[0], np.cumsum(counts)])
+    entries = np.repeat(items.start[rows] - start[:-1], counts) + np.arange(start[-1])
+    dense = items.dense[rows]
+    dense[:, dense.shape[1] - last.shape[1] :] = last
+    return items._replace(start=start, topic=items.topic[entries], weight=items.weight[entries], dense=dense)
 
 
 def features_as_shown(catalog: Catalog, coverage: Block, relevance: Block, lists: IntArray) -> FloatArray:

@@ -4,31 +4,62 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankfall.arrays import FloatArray, IntArray, finite
+from rankfall.arrays import FloatArray, IntArray, finite, frozen
 from rankfall.catalog import Catalog, check_fits
 from rankfall.errors import CatalogError, FeedbackError, ProblemError, RankError
-from rankfall.kernels import greedy, in_background, shortlists, thompson
+from rankfall.kernels import greedy, in_background, ruled_greedy, shortlists, thompson
 from rankfall.kernels.item_scores import Items
 from rankfall.kernels.item_vectors import ItemVectors, vectors_of
 from rankfall.kernels.linear_bounds import Bounds, new_bounds
 from rankfall.kernels.ridge import State
 from rankfall.kernels.shortlists import PREPARED, SCORED, SHORT, Shortlists, new_shortlists
 from rankfall.policies.clicks import Click, all_clicks
+from rankfall.policies.context import Context
 from rankfall.policies.explanation import Explanation, Weight
 from rankfall.policies.forgetting import Forgetting
-from rankfall.policies.linear.columns import Block, check_size, features_as_shown, laid_out
+from rankfall.policies.linear.candidate_features import by_row, spread
+from rankfall.policies.linear.columns import Block, check_size, features_as_shown, laid_out, some_with
+from rankfall.policies.linear.crosses import Crosses
 from rankfall.policies.linear.explain import explanations, named_weights
 from rankfall.policies.linear.prior import Prior
 from rankfall.policies.linear.ridge import Ridge
 from rankfall.policies.linear.settings import EpsilonSettings, Exploration, Feedback, LinearSettings
+from rankfall.policies.list_rules import NO_RULES, ListRules, RulesKept
 from rankfall.policies.policy import Need, Policy
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request
+
+_NO_CONTEXT: FloatArray = frozen(np.empty(0))
+
+
+@dataclass(frozen=True, eq=False)
+class Shelf:
+    """The items that one list is chosen from, by rows of their own where a request has features of candidates.
+
+    Attributes
+    ----------
+    layout : the items as the kernels know them.
+    items : (k,) rows of the list, -1 where the choice is free; it is filled.
+    allowed : rows to choose from.
+    everything : whether these are all items of the catalog.
+    at : the row of the catalog for each row here; None if they are the same.
+    """
+
+    layout: Items
+    items: IntArray
+    allowed: IntArray
+    everything: bool
+    at: IntArray | None
+
+    def in_catalog(self, rows: IntArray) -> IntArray:
+        """Rows of the catalog for rows here; -1 stays."""
+        return rows if self.at is None else np.where(rows >= 0, self.at[rows], -1)
 
 
 class LinearPolicy(Policy):
@@ -67,6 +98,7 @@ class LinearPolicy(Policy):
     needs = frozenset({"coverage", "relevance"})
     why_not_served = None
     why_not_rewarded = None
+    why_not_ruled = None
 
     settings: LinearSettings
 
@@ -89,7 +121,10 @@ class LinearPolicy(Policy):
         """Lay out the columns."""
         self._prior: Prior | None = None
         self._lineages = frozenset({self.catalog.lineage})
-        self._items = laid_out(self.catalog, self.coverage, self.relevance)
+        self._more = () if self.settings.request_features is None else self.settings.request_features.names
+        if self._more and self.relevance == "diminishing":
+            raise ProblemError(f"{type(self).__name__} has no request_features: all that it knows of items diminishes")
+        self._items = laid_out(self.catalog, self.coverage, self.relevance, len(self._more))
         self._vectors: ItemVectors | None = None
         self._n_topics = 0 if self.coverage == "absent" else self.catalog.n_topics
         self._n_columns = self._n_topics + self._items.dense.shape[1]
@@ -100,11 +135,28 @@ class LinearPolicy(Policy):
 
     def begin(self) -> None:
         """A ridge model that has seen nothing."""
-        self._on(Ridge(self._n_columns, self.forgetting, self._prior))
+        self._begin_with(Ridge(self._n_columns * self._blocks, self.forgetting, self._prior))
 
-    def _on(self, model: Ridge) -> None:
+    @property
+    def context(self) -> Context | None:
+        """What requests may say beside who asks, if anything was declared."""
+        return self.settings.context
+
+    @property
+    def _blocks(self) -> int:
+        """How often the model has each column: once for each number of a context."""
+        return 1 if self.context is None else len(self.context.columns)
+
+    def _begin_with(self, model: Ridge) -> None:
+        """Rank by this model from now on; what is known of crosses with a context is known anew."""
+        crosses = None
+        if self.context is not None:
+            crosses = Crosses(self.context, self._n_columns, model, self.settings.context_variance)
+        self._on(model, crosses)
+
+    def _on(self, model: Ridge, crosses: Crosses | None) -> None:
         """Rank by this model from now on, and learn into it."""
-        self._model, self._prior = model, model.prior
+        self._model, self._crosses, self._prior = model, crosses, model.prior
         self._shortlists: Shortlists | None = None
         self._scored = 0
         self._lists = 0  # made in a way that may use shortlists
@@ -154,13 +206,19 @@ class LinearPolicy(Policy):
 
     @property
     def weights(self) -> FloatArray:
-        """Estimated preferences: theta for each topic, then beta for each relevance feature."""
-        return self._model.weights.copy()
+        """Estimated preferences: theta for each topic, then beta for each relevance feature.
+
+        With a context: those on average, and then how much they change with each number of the context.
+        """
+        weights = self._model.weights
+        return weights.copy() if self._crosses is None else weights * self._crosses.units
 
     @property
     def covariance(self) -> FloatArray:
         """The inverse of I (or the prior's) + sum of phi phi' over the observed items not forgotten; O^-1."""
-        return self._model.covariance.copy()
+        if self._crosses is None:
+            return self._model.covariance.copy()
+        return self._model.covariance * np.outer(self._crosses.units, self._crosses.units)
 
     @property
     def prior(self) -> Prior | None:
@@ -180,7 +238,7 @@ class LinearPolicy(Policy):
         """
         twin = copy.copy(self)
         with self._model.lock:
-            twin._on(self._model.with_prior(prior))
+            twin._begin_with(self._model.with_prior(prior))
         return twin
 
     @property
@@ -194,37 +252,40 @@ class LinearPolicy(Policy):
         Policies that draw take from ``rng`` one standard normal number for each weight (Thompson sampling), or one
         coin and, if it says so, a random order of the items (epsilon).
         """
-        items, allowed = request.empty_list(), request.rows
-        own = rng if self.randomised else None
-        if own is not None and isinstance(self.settings, EpsilonSettings) and own.random() < self.settings.epsilon:
-            free = items < 0
-            items[free] = own.permutation(allowed)[: np.count_nonzero(free)]
-            allowed = allowed[:0]
-        every = self.pruning and len(allowed) == request.n_items
-        k = request.k
-        features = np.empty((k, self._n_columns))
-        means, widths, scores = np.empty(k), np.empty(k), np.empty(k)
-        with self._model.lock:
-            weights = self._model.weights.copy()
-            if own is not None and self.exploration == "thompson":
-                self._choose_by_draw(own, allowed, every, items, features, means, widths, scores)
+        items, allowed, kept = request.empty_list(), request.rows, NO_RULES
+        rules, k, c = request.rules, request.k, self._encoded(request)
+        if isinstance(self.settings, EpsilonSettings) and self.randomised and rng.random() < self.settings.epsilon:
+            order, allowed = rng.permutation(allowed), allowed[:0]
+            if rules is not None:
+                kept = RulesKept(rules.relaxed(rules.in_order(order, k, items).broken))
             else:
-                # Shortlists rely on widths that only shrink; forgetting widens them. They are much to compile, and a
-                # model ranks plainly at first anyway.
-                done = False
-                self._lists += every
-                if every and self.forgetting is None and self._lists > SHORT and not in_background.working():
-                    done = shortlists.rank(*self.compiled(k), items, features, means, widths)
-                    if not done:
-                        items[:] = -1
-                if not done:
-                    self._scored += self._rank_plainly(
-                        self._model.state, self._bonus, allowed, items, features, means, widths
-                    )
-                scores = means + self._bonus * widths
+                items[items < 0] = order[: np.count_nonzero(items < 0)]
+        elif rules is not None and not len(allowed):
+            kept = rules.told_of(items)
+        shelf = self._shelf(request, items, allowed)
+        features, means, widths = np.empty((k, self._n_columns)), np.empty(k), np.empty(k)
+        made = shelf.items, features, means, widths
+        draws = self.exploration == "thompson"
+        with self._model.lock:
+            state = self._model.state if self._crosses is None else self._crosses.at(c, to_draw=draws)
+            weights = state.weights.copy()
+            believed, bonus = state, self._bonus
+            if draws:
+                believed = state._replace(weights=self._drawn(rng, state))
+            if rules is not None and len(allowed):
+                kept = self._rank_under(rules, shelf, believed, bonus, *made)
+            elif draws and self.pruning and shelf.everything:
+                self._scored += thompson.rank(self._items, self._all_vectors(), believed.weights, *made[:3])
+            elif not self._rank_by_shortlists(shelf, *made):
+                self._scored += self._rank_plainly(shelf, believed, bonus, *made)
+            scores = means if draws else means + bonus * widths
+            if draws:  # the list was made for weights that were drawn; these are the estimates
+                means = features @ state.weights
+                squares = np.einsum("ij,jk,ik->i", features, state.covariance, features)
+                widths = np.sqrt(np.maximum(squares, 0.0))
         check_size(float(np.abs(features).max()), RankError)
         return Ranking(
-            items=items,
+            items=shelf.in_catalog(shelf.items),
             features=features,
             means=means,
             widths=widths,
@@ -232,66 +293,130 @@ class LinearPolicy(Policy):
             weights=weights,
             space=self._space(self.catalog.lineage),
             catalog=self.catalog,
+            kept=kept,
+            context=c,
         )
+
+    def within(self, request: Request, candidates: Any, context: Mapping[str, Any] | None, features: Any) -> Request:
+        """The request with the numbers of its context and of the features of its candidates."""
+        name, declared = type(self).__name__, self.settings.request_features
+        if context is not None and self.context is None:
+            raise RankError(f"this {name} takes no context; declare its factors: {name}(catalog, context=...)")
+        if features is not None and declared is None:
+            raise RankError(f"this {name} takes no features of candidates; declare them as request_features")
+        c = None if self.context is None else self.context.encode(context)
+        given = None
+        if features is not None and declared is not None:
+            given = by_row(declared, self.catalog, candidates, features)
+        return request.within(c, given)
+
+    def _encoded(self, request: Request) -> FloatArray:
+        """The numbers of the context of a request; none where no context is declared."""
+        if self.context is None:
+            return _NO_CONTEXT
+        return self.context.encode(None) if request.context is None else request.context
+
+    def _shelf(self, request: Request, items: IntArray, allowed: IntArray) -> Shelf:
+        """The items that the kernels choose from: all, or those of a request with features of its own."""
+        if request.features is None:
+            return Shelf(self._items, items, allowed, len(allowed) == request.n_items, None)
+        held = items >= 0
+        at = np.sort(np.concatenate([allowed, items[held]]))
+        items[held] = np.searchsorted(at, items[held])
+        layout = some_with(self._items, at, spread(request.features, at))
+        return Shelf(layout, items, np.searchsorted(at, allowed), False, at)
 
     def draw(self, rng: np.random.Generator) -> FloatArray:
         """Weights drawn from N(w, gamma^2 O^-1), through a Cholesky factor of O."""
         with self._model.lock:
-            return self._drawn(rng)
+            drawn = self._drawn(rng, self._model.state)
+            return drawn if self._crosses is None else drawn * self._crosses.units
 
-    def _drawn(self, rng: np.random.Generator) -> FloatArray:
-        columns = self._n_columns
+    def _drawn(self, rng: np.random.Generator, state: State) -> FloatArray:
+        columns = len(state.weights)
         drawn, upper = np.empty(columns), np.empty((columns, columns))
-        thompson.draw(self._model.state, self.gamma, rng.standard_normal(columns), upper, drawn)
+        thompson.draw(state, self.gamma, rng.standard_normal(columns), upper, drawn)
         return drawn
 
-    def _choose_by_draw(
-        self,
-        rng: np.random.Generator,
-        allowed: IntArray,
-        every: bool,
-        items: IntArray,
-        features: FloatArray,
-        means: FloatArray,
-        widths: FloatArray,
-        scores: FloatArray,
-    ) -> None:
-        """The list for drawn weights: ``scores`` are its means under them, ``means`` those under the estimate."""
-        drawn, state = self._drawn(rng), self._model.state
-        if every:
-            self._scored += thompson.rank(self._items, self._all_vectors(), drawn, items, features, scores)
-        else:
-            believed = state._replace(weights=drawn)
-            self._scored += self._rank_plainly(believed, 0.0, allowed, items, features, scores, widths)
-        means[:] = features @ state.weights
-        widths[:] = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", features, state.covariance, features), 0.0))
+    def _rank_by_shortlists(
+        self, shelf: Shelf, items: IntArray, features: FloatArray, means: FloatArray, widths: FloatArray
+    ) -> bool:
+        """The greedy list out of all items, by shortlists; False if it cannot be made so, or not yet.
+
+        Shortlists rely on widths that only shrink; forgetting widens them, and each context has its own. They are much
+        to compile, and a model ranks plainly at first anyway.
+        """
+        if not (self.pruning and shelf.everything) or self.exploration == "thompson":
+            return False
+        self._lists += 1
+        lasting = self.forgetting is None and self._crosses is None
+        if not lasting or self._lists <= SHORT or in_background.working():
+            return False
+        done: bool = shortlists.rank(*self.compiled(len(items)), items, features, means, widths)
+        if not done:
+            items[:] = -1
+        return done
 
     def _rank_plainly(
         self,
+        shelf: Shelf,
         state: State,
         bonus: float,
-        allowed: IntArray,
         items: IntArray,
         features: FloatArray,
         means: FloatArray,
         widths: FloatArray,
     ) -> int:
         """The greedy list out of the rows allowed, without shortlists; how many scores it took."""
-        if not len(allowed):
-            return greedy.describe(self._items, state, items, features, means, widths)
-        blocked = allowed[:0]
-        if 2 * len(allowed) < self.n_items:
-            vectors = vectors_of(self._items, allowed)
-        else:
-            vectors = self._all_vectors()
-            if len(allowed) < self.n_items:
-                blocked = np.setdiff1d(vectors.rows, allowed, assume_unique=True)
+        if not len(shelf.allowed):
+            return greedy.describe(shelf.layout, state, items, features, means, widths)
+        vectors, blocked = self._to_choose_from(shelf)
+        bounds = self._bounds_of(vectors)
+        room = greedy.new_room(shelf.layout, vectors, self._n_columns, len(items))
+        return greedy.rank_in(
+            room, shelf.layout, vectors, blocked, state, bonus, bounds, items, features, means, widths
+        )
+
+    def _rank_under(
+        self,
+        rules: ListRules,
+        shelf: Shelf,
+        state: State,
+        bonus: float,
+        items: IntArray,
+        features: FloatArray,
+        means: FloatArray,
+        widths: FloatArray,
+    ) -> RulesKept:
+        """The greedy list under rules, and what came of them."""
+        k = len(items)
+        held, held_by, held_scores = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64), np.zeros(k)
+        broken = np.empty((k, len(rules)), dtype=bool)
+        vectors, blocked = self._to_choose_from(shelf)
+        self._scored += ruled_greedy.rank_under_rules(
+            greedy.new_room(shelf.layout, vectors, self._n_columns, k), shelf.layout, vectors, blocked, state, bonus,
+            self._bounds_of(vectors), rules.arrays(k, shelf.at), items, features, means, widths, held, held_by,
+            held_scores, broken,
+        )  # fmt: skip
+        return rules.kept(broken, shelf.in_catalog(held), held_by, held_scores)
+
+    def _to_choose_from(self, shelf: Shelf) -> tuple[ItemVectors, IntArray]:
+        """Items laid out, the rows allowed among them, and the indices of those that are not allowed."""
+        allowed = shelf.allowed
+        if shelf.at is not None or 2 * len(allowed) < self.n_items:
+            return vectors_of(shelf.layout, allowed), allowed[:0]
+        vectors = self._all_vectors()
+        if len(allowed) == self.n_items:
+            return vectors, allowed[:0]
+        return vectors, np.setdiff1d(vectors.rows, allowed, assume_unique=True)
+
+    def _bounds_of(self, vectors: ItemVectors) -> Bounds:
+        """Room for bounds: that of the shortlists, where there is one."""
         kept = self._shortlists if vectors is self._vectors else None
-        bounds = new_bounds(vectors) if kept is None else kept.bounds
-        if kept is not None:
-            kept.counts[PREPARED] = 0  # the bounds will be those of the model of today, not of the epoch's
-        room = greedy.new_room(self._items, vectors, self._n_columns, len(items))
-        return greedy.rank_in(room, self._items, vectors, blocked, state, bonus, bounds, items, features, means, widths)
+        if kept is None:
+            return new_bounds(vectors)
+        kept.counts[PREPARED] = 0  # the bounds will be those of the model of today, not of the epoch's
+        return kept.bounds
 
     def _all_vectors(self) -> ItemVectors:
         if self._vectors is None:
@@ -338,9 +463,13 @@ class LinearPolicy(Policy):
         if features.shape != expected:
             raise FeedbackError(f"the ranking's features have shape {features.shape}; expected {expected}")
         check_size(float(np.abs(features).max()), FeedbackError)
+        wanted = 0 if self.context is None else self._blocks
+        if len(ranking.context) != wanted:
+            raise FeedbackError(f"the ranking has a context of {len(ranking.context)} numbers; expected {wanted}")
 
     def _space(self, lineage: str) -> str:
-        return f"{self.coverage} coverage, {self.relevance} relevance, catalog {lineage}"
+        within = "" if self.context is None else f", context {', '.join(self.context.names)}"
+        return f"{self.coverage} coverage, {self.relevance} relevance, catalog {lineage}{within}"
 
     def learn(self, ranking: Ranking, clicks: list[int]) -> None:
         """Learn from the items that count as seen; see :attr:`learns_from`.
@@ -348,36 +477,50 @@ class LinearPolicy(Policy):
         With ``"cascade"`` items above the first click are negatives, the click is positive, and below it nothing is
         learned. Without a click all are negatives.
         """
-        self._learn(_rows(ranking), clicks)
+        self._learn(_rows(ranking), ranking.context, clicks)
 
     def learn_rewards(self, ranking: Ranking, clicks: list[int], rewards: Mapping[int, float]) -> None:
         """Learn what the items that count as seen earned."""
-        self._learn(_rows(ranking), clicks, rewards)
+        self._learn(_rows(ranking), ranking.context, clicks, rewards)
 
     def seen(self, ranking: Ranking, click: Click) -> tuple[FloatArray, FloatArray]:
-        """Features (n, columns) of the items that count as seen, and what each of them earned (n,)."""
+        """What the model learns of items that count as seen (n, columns of the model), and what each earned (n,)."""
         self.check_ranking(ranking)
         earned = _earned(self.learns_from, all_clicks(click, len(ranking)), len(ranking))
-        return np.array(ranking.features[: len(earned)], dtype=np.float64), earned
+        features = np.array(ranking.features[: len(earned)], dtype=np.float64)
+        return features if self._crosses is None else self._crosses.crossed(features, ranking.context), earned
 
-    def _learn(self, features: FloatArray, clicks: list[int], rewards: Mapping[int, float] | None = None) -> None:
-        earned = _earned(self.learns_from, clicks, len(features))
+    def _learn(
+        self, features: FloatArray, c: FloatArray, clicks: list[int], rewards: Mapping[int, float] | None = None
+    ) -> None:
+        clicked = earned = _earned(self.learns_from, clicks, len(features))
         if rewards is not None:
-            earned[:] = [rewards.get(position, 0.0) for position in range(len(earned))]
+            earned = np.array([rewards.get(position, 0.0) for position in range(len(clicked))])
         with self._model.lock:
-            self._model.learn(features[: len(earned)], earned)
+            if self._crosses is None:
+                self._model.learn(features[: len(earned)], earned)
+            else:
+                self._crosses.learn(features[: len(earned)], c, clicked, earned)
 
     def learn_outcome(
         self, ranking: Ranking, clicks: list[int], position: int, reward: float, earned: float | None = None
     ) -> None:
         """Add to what an item earned, if it counts as seen."""
-        self._earn(_rows(ranking), clicks, position, reward, earned)
+        self._earn(_rows(ranking), ranking.context, clicks, position, reward, earned)
 
     def _earn(
-        self, features: FloatArray, clicks: list[int], position: int, reward: float, earned: float | None
+        self,
+        features: FloatArray,
+        c: FloatArray,
+        clicks: list[int],
+        position: int,
+        reward: float,
+        earned: float | None,
     ) -> None:
         if position < len(_earned(self.learns_from, clicks, len(features))):
             with self._model.lock:
+                if self._crosses is not None:
+                    features = self._crosses.crossed(features, c)
                 self._model.earn(features[position], reward, earned)
 
     # State.
@@ -385,22 +528,26 @@ class LinearPolicy(Policy):
     def state(self) -> dict[str, NDArray[Any]]:
         """The arrays of the ridge model; see :mod:`rankfall.kernels.ridge`."""
         with self._model.lock:
-            return self._model.arrays()
+            return self._model.arrays() | ({} if self._crosses is None else self._crosses.arrays())
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Know exactly this. A state that was kept without its prior is one of the prior that this policy has."""
-        model = Ridge.restore(arrays, self.forgetting, self._prior)
-        self._check_columns(model)
-        self._on(model)
-
-    def _check_columns(self, model: Ridge) -> None:
-        if len(model.weights) != self._n_columns:
-            raise ValueError(f"a state of {len(model.weights)} columns for a policy of {self._n_columns}")
+        model, columns = Ridge.restore(arrays, self.forgetting, self._prior), self._n_columns * self._blocks
+        if len(model.weights) != columns:
+            raise ValueError(f"a state of {len(model.weights)} columns for a policy of {columns}")
+        crosses = None
+        if self.context is not None:
+            crosses = Crosses(self.context, self._n_columns, model, self.settings.context_variance)
+            crosses.restore(arrays)
+        self._on(model, crosses)
 
     def with_settings(self, **changes: Any) -> Self:
         """A policy with other settings that knows all this one has learned: a copy of it."""
         twin = copy.copy(self)
         twin.settings = self._as_settings(self.settings, changes)
+        for name in ("context", "context_variance", "request_features"):
+            if getattr(twin.settings, name) != getattr(self.settings, name):
+                raise ProblemError(f"{name} cannot change: what was learned has other columns. Make a new policy")
         twin.restore(self.state())
         return twin
 
@@ -441,19 +588,20 @@ class LinearPolicy(Policy):
 
     def sharing(self, other: Policy) -> Self:
         """The same policy on the model of another one; the two share it from now on."""
-        if not isinstance(other, LinearPolicy) or other._n_columns != self._n_columns:
+        if not isinstance(other, LinearPolicy) or other._n_columns != self._n_columns or other.context != self.context:
             raise ProblemError(f"{self!r} cannot share the state of {other!r}: it has other columns")
         twin = copy.copy(self)
-        twin._on(other._model)
+        twin._on(other._model, other._crosses)
         return twin
 
     def record(self, ranking: Ranking) -> bytes:
-        """The features of the list as shown."""
-        return ranking.features.tobytes()
+        """The features of the list as shown, and then the numbers of its context."""
+        return ranking.features.tobytes() + ranking.context.tobytes()
 
     def records(self, lists: IntArray) -> list[bytes]:
-        """What :meth:`record` gives for each of these lists (n, k) of rows."""
-        return [features.tobytes() for features in self.features_of(lists)]
+        """What :meth:`record` gives for each of these lists (n, k) of rows, without context."""
+        c = b"" if self.context is None else self.context.encode(None).tobytes()
+        return [features.tobytes() + c for features in self.features_of(lists)]
 
     def learn_record(
         self, record: bytes, click: Click, topics: int | None = None, rewards: Mapping[int, float] | None = None
@@ -467,8 +615,8 @@ class LinearPolicy(Policy):
         >>> policy.weights
         array([0.5, 0. ])
         """
-        features = self._recorded(record, topics)
-        self._learn(features, all_clicks(click, len(features)), rewards)
+        features, c = self._recorded(record, topics)
+        self._learn(features, c, all_clicks(click, len(features)), rewards)
 
     def add_outcome_to_record(
         self,
@@ -480,34 +628,41 @@ class LinearPolicy(Policy):
         earned: float | None = None,
     ) -> None:
         """Add to what an item of such a list earned, if it counts as seen."""
-        features = self._recorded(record, topics)
-        self._earn(features, all_clicks(click, len(features)), position, reward, earned)
+        features, c = self._recorded(record, topics)
+        self._earn(features, c, all_clicks(click, len(features)), position, reward, earned)
 
-    def _recorded(self, record: bytes, topics: int | None) -> FloatArray:
-        """The features that were kept, with a column for each topic there is now."""
+    def _recorded(self, record: bytes, topics: int | None) -> tuple[FloatArray, FloatArray]:
+        """The features that were kept, with a column for each topic there is now, and the numbers of the context."""
         missing = 0 if topics is None else max(0, self._n_topics - topics)
-        features = np.frombuffer(record).reshape(-1, self._n_columns - missing).copy()  # kernels want to write
-        return np.insert(features, [self._n_topics - missing] * missing, 0.0, axis=1) if missing else features
+        numbers = np.frombuffer(record)
+        shown = len(numbers) - (0 if self.context is None else self._blocks)
+        features = numbers[:shown].reshape(-1, self._n_columns - missing).copy()  # kernels want to write
+        if missing:
+            features = np.insert(features, [self._n_topics - missing] * missing, 0.0, axis=1)
+        return features, numbers[shown:]
 
     def widened(self, arrays: Mapping[str, NDArray[Any]], topics: Collection[int]) -> Mapping[str, NDArray[Any]]:
         """The state with columns for topics that it does not have, which none of its lists covered."""
-        missing = self._n_columns - int(arrays["moment"].size)
+        missing = self._n_columns - int(arrays["moment"].size) // self._blocks
         if missing <= 0 or self._n_topics - missing not in topics:
             return arrays
+        if self.context is not None:
+            return Crosses.widened(arrays, self._blocks, self._n_topics - missing, missing)
         return Ridge.widened(arrays, self._n_topics - missing, missing)
 
     def widened_prior(self, prior: Prior, topics: Collection[int]) -> Prior:
         """A prior with columns for topics that it does not have; ``topics`` are the numbers there may have been."""
-        missing = self._n_columns - len(prior.mean)
+        before = len(prior.mean) // self._blocks
+        missing = self._n_columns - before
         if missing <= 0 or self._n_topics - missing not in topics:
             return prior
-        return prior.widened(self._n_topics - missing, missing)
+        for block in reversed(range(self._blocks)):
+            prior = prior.widened(block * before + self._n_topics - missing, missing)
+        return prior
 
     def described(self, prior: Prior) -> list[Weight]:
         """What a prior says: the mean of each weight and its standard deviation from user to user."""
-        spread = (prior.covariance.diagonal() * prior.noise) ** 0.5
-        features = self.catalog.features[: len(prior.mean) - self._n_topics]
-        return named_weights(prior.mean, spread, self.catalog.topics[: self._n_topics], features)
+        return self._named(prior.mean, (prior.covariance.diagonal() * prior.noise) ** 0.5)
 
     def features_of(self, lists: IntArray) -> FloatArray:
         """The features that :meth:`rank` gives for each list that is fixed, bit for bit, without ranking one by one.
@@ -525,19 +680,28 @@ class LinearPolicy(Policy):
         >>> policy.features_of(np.array([[0, 1], [1, 0]])).tolist()
         [[[0.5], [0.5]], [[1.0], [0.0]]]
         """
-        return features_as_shown(self.catalog, self.coverage, self.relevance, lists)
+        features = features_as_shown(self.catalog, self.coverage, self.relevance, lists)
+        return np.pad(features, ((0, 0), (0, 0), (0, len(self._more)))) if self._more else features
 
     def explain(self, ranking: Ranking) -> list[Explanation]:
         """Where each score came from when the list was made: the parts sum to the score."""
         self.check_ranking(ranking)
-        return explanations(ranking, self.catalog, self._n_topics)
+        return explanations(ranking, self.catalog, self._n_topics, self._feature_names)
+
+    @property
+    def _feature_names(self) -> tuple[str, ...]:
+        """What the columns after topics are called."""
+        own = self._n_columns - self._n_topics - len(self._more)
+        return (*self.catalog.features[:own], *self._more)
 
     def learned(self) -> list[Weight]:
-        """Every weight with its standard deviation."""
+        """Every weight with its standard deviation; with a context also how it changes with each of its numbers."""
         with self._model.lock:
-            weights, spread = self.weights, self.covariance.diagonal() ** 0.5
-        features = self.catalog.features[: len(weights) - self._n_topics]
-        return named_weights(weights, spread, self.catalog.topics[: self._n_topics], features)
+            return self._named(self.weights, self.covariance.diagonal() ** 0.5)
+
+    def _named(self, weights: FloatArray, deviations: FloatArray) -> list[Weight]:
+        numbers = ("",) if self.context is None else self.context.columns
+        return named_weights(weights, deviations, self.catalog.topics[: self._n_topics], self._feature_names, numbers)
 
 
 def _rows(ranking: Ranking) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -75,9 +75,13 @@ class ManyUsers(ABC):
         candidates: Iterable[int] | Iterable[str] | None = None,
         exclude: Iterable[int] | Iterable[str] | None = None,
         fixed: Mapping[int, int] | None = None,
+        context: Mapping[str, Any] | None = None,
+        features: Any = None,
     ) -> Ranking:
         """Make a list for this user; see :meth:`rankfall.Policy.rank`."""
-        return self.model_for(user).rank(k, rng=rng, candidates=candidates, exclude=exclude, fixed=fixed)
+        return self.model_for(user).rank(
+            k, rng=rng, candidates=candidates, exclude=exclude, fixed=fixed, context=context, features=features
+        )
 
     def update(self, user: Hashable, ranking: Ranking, click: Click) -> None:
         """Learn from this user's clicks; see :meth:`rankfall.Policy.update`."""

@@ -20,7 +20,7 @@ from rankfall.service.http.bodies import json_response, read_json
 from rankfall.service.http.operations import Operations
 from rankfall.service.http.parameters import path_name, read_query
 from rankfall.service.model import Model
-from rankfall.service.template import changed, check_pinned, new_settings, policy_of
+from rankfall.service.template import changed, check_pinned, check_rules, new_settings, policy_of
 from rankfall.wire import (
     ArmCounts,
     Bucket,
@@ -74,6 +74,7 @@ async def create_model(request: Request) -> Response:
     catalog = await state.laid_out()
     await asyncio.to_thread(policy_of, settings, catalog)  # raises what the catalog cannot give
     check_pinned(settings, catalog)
+    check_rules(settings.rules, catalog)
     created = await state.engine.writer.submit(CreateModel(name, settings))
     return json_response(_named(name, settings), 201 if created else 200)
 

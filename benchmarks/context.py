@@ -1,0 +1,185 @@
+"""What telling a model about the context gains, and what it costs where the context does not matter: docs/context.md.
+
+    python benchmarks/context.py movielens-small --out out/context
+    python benchmarks/context.py movielens-small --out out/context --write docs
+
+The first writes its table and its figure into ``out/context``; ``--write`` puts both into the page, too. What was
+simulated before with the same settings is read from the folder, so that a study that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import matplotlib.pyplot as plt
+import numpy as np
+
+from rankfall import (
+    CascadeHybrid,
+    CascadeUser,
+    Category,
+    Context,
+    Hour,
+    ManyUsers,
+    Prepared,
+    Segments,
+    SharedModel,
+    prepare,
+    simulate_users,
+)
+from rankfall.data import find
+from rankfall.experiments.figures.saving import save
+from rankfall.experiments.statistics import interval
+from rankfall.users import moved_tastes, situations_of
+
+K = 10
+WAYS = ("one model", "segments", "context", "context, variance 1")
+COLOURS = ("#7f7f7f", "#2ca02c", "#d62728", "#1f77b4")
+CONTEXT = Context({"hour": Hour(), "device": Category(["phone", "tablet", "desktop"])})
+SITUATIONS = situations_of(CONTEXT, hours=8)
+WORLDS = {
+    "matters": "tastes are those of others by hour and by device",
+    "matters half": "half of a taste moves like that, half stays",
+    "not additive": "another person at every part of the day on every device",
+    "does not matter": "the same taste whenever and wherever",
+}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is simulated."""
+
+    people: int = 30
+    lists: int = 12_000
+    gamma: float = 0.5
+    tradeoff: float = 0.5
+    points: int = 60
+
+
+def segment_of(number: Any) -> tuple[int, str]:
+    """A quarter of the day, and the device: twelve segments."""
+    return int(SITUATIONS[number]["hour"] // 6), SITUATIONS[number]["device"]
+
+
+def tastes(data: Prepared, world: str, person: int) -> np.ndarray:
+    """The preferences of a person in each situation."""
+    every = np.hstack([data.theta, data.beta])
+    if world == "not additive":
+        order = np.random.default_rng(person).permutation(len(every))
+        segments = sorted({segment_of(number) for number in range(len(SITUATIONS))})
+        return every[[order[segments.index(segment_of(number))] for number in range(len(SITUATIONS))]]
+    matters = {"matters": 1.0, "matters half": 0.5, "does not matter": 0.0}[world]
+    return moved_tastes(every[person], every, CONTEXT, SITUATIONS, matters, seed=person)
+
+
+def regrets(data: Prepared, world: str, person: int, sizes: Sizes) -> dict[str, np.ndarray]:
+    """Regret of one person after each of the lists, by every way."""
+    catalog, topics = data.catalog(), data.theta.shape[1]
+    users = [
+        CascadeUser(data.user_coverage, data.relevance, taste[:topics], taste[topics:], sizes.tradeoff)
+        for taste in tastes(data, world, person)
+    ]
+    plain = CascadeHybrid(catalog, gamma=sizes.gamma)
+    ways: dict[str, Callable[[], ManyUsers]] = {
+        "one model": lambda: SharedModel(plain),
+        "segments": lambda: Segments(plain, segment_of),
+        "context": lambda: SharedModel(CascadeHybrid(catalog, gamma=sizes.gamma, context=CONTEXT)),
+        "context, variance 1": lambda: SharedModel(
+            CascadeHybrid(catalog, gamma=sizes.gamma, context=CONTEXT, context_variance=1.0)
+        ),
+    }
+    arrivals = np.random.default_rng(person).integers(len(users), size=sizes.lists)
+    marks = np.linspace(0, sizes.lists, sizes.points + 1).astype(int)[1:] - 1
+    found = {}
+    for name, make in ways.items():
+        run = simulate_users(make(), users, arrivals, K, seed=person, workers=1, contexts=SITUATIONS)
+        found[name] = np.cumsum(run.regret)[marks]
+    return found
+
+
+def kept(out: Path, data: Prepared, world: str, sizes: Sizes) -> dict[str, np.ndarray]:
+    """Regrets (people, points) by way, from the folder where they were simulated before with the same settings."""
+    said = json.dumps([data.dataset, world, asdict(sizes), CONTEXT.to_json()])
+    folder = out / hashlib.sha256(said.encode()).hexdigest()[:8]
+    folder.mkdir(parents=True, exist_ok=True)
+    people = []
+    for person in range(sizes.people):
+        path = folder / f"{person}.npz"
+        if not path.exists():
+            np.savez(path, **regrets(data, world, person, sizes))  # type: ignore[arg-type]
+            click.echo(f"{world}: person {person}", err=True)
+        people.append(dict(np.load(path)))
+    return {name: np.array([one[name] for one in people]) for name in WAYS}
+
+
+def shown(values: np.ndarray) -> str:
+    """A mean with half of its 95 % interval."""
+    mean, low, _ = interval(values, 0.95)
+    return f"{mean:,.0f} ± {mean - low:,.0f}"
+
+
+def table(found: dict[str, dict[str, np.ndarray]], sizes: Sizes) -> Iterator[str]:
+    """The lines of the table."""
+    yield f"Regret of {sizes.people} people over {sizes.lists:,} lists each; in brackets that less the regret with context,"
+    yield "paired, with 95 % intervals.\n"
+    yield "| the context | lists | " + " | ".join(WAYS) + " |"
+    yield "|---|---|" + "---|" * len(WAYS)
+    for world, ways in found.items():
+        for part in (12, 1):
+            at = sizes.points // part - 1
+            row = []
+            for name in WAYS:
+                less = ways[name][:, at] - ways["context"][:, at]
+                row.append(f"{ways[name][:, at].mean():,.0f}" + ("" if name == "context" else f" ({shown(less)})"))
+            yield f"| {world} | first {sizes.lists // part:,} | " + " | ".join(row) + " |"
+
+
+def figure(found: dict[str, dict[str, np.ndarray]], sizes: Sizes, path: Path) -> Path:
+    """Mean regret over the lists, for every way and world."""
+    size = (3.4 * len(found), 3.2)
+    drawn, ((*axes,),) = plt.subplots(1, len(found), figsize=size, layout="constrained", squeeze=False)
+    steps = np.linspace(0, sizes.lists, sizes.points + 1)[1:]
+    for axis, (world, ways) in zip(axes, found.items(), strict=True):
+        for name, colour in zip(WAYS, COLOURS, strict=True):
+            mean = ways[name].mean(axis=0)
+            error = 1.96 * ways[name].std(axis=0, ddof=1) / len(ways[name]) ** 0.5
+            axis.plot(steps, mean, "--" if "variance" in name else "-", color=colour, label=name, linewidth=1.4)
+            axis.fill_between(steps, mean - error, mean + error, color=colour, alpha=0.12, linewidth=0)
+        axis.set(title=world, xlabel="lists", ylim=(0, None))
+    axes[0].set_ylabel("regret")
+    axes[0].legend(fontsize=7, frameon=False)
+    return save(drawn, path, ("png",))[0]
+
+
+@click.command(help=__doc__)
+@click.argument("dataset")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("out/context"), show_default=True)
+@click.option("--people", default=Sizes.people, show_default=True)
+@click.option("--lists", default=Sizes.lists, show_default=True)
+@click.option("--write", type=click.Path(path_type=Path), help="The folder of the docs, to put the table there too.")
+def main(dataset: str, out: Path, people: int, lists: int, write: Path | None) -> None:
+    """Simulate, and write table and figure."""
+    out.mkdir(parents=True, exist_ok=True)
+    data, sizes = prepare(find(dataset)), Sizes(people, lists)
+    found = {world: kept(out, data, world, sizes) for world in WORLDS}
+    lines = "\n".join(table(found, sizes)) + "\n"
+    picture = figure(found, sizes, out / f"context-{data.dataset}")
+    (out / f"{data.dataset}.md").write_text(lines)
+    if write is None:
+        click.echo(lines)
+        return
+    page, mark, end = write / "context.md", f"<!-- {data.dataset} -->\n", f"<!-- end of {data.dataset} -->\n"
+    text = re.sub(f"({mark}).*({end})", lambda place: place[1] + lines + place[2], page.read_text(), flags=re.S)
+    page.write_text(text)
+    (write / "images" / picture.name).write_bytes(picture.read_bytes())
+
+
+if __name__ == "__main__":
+    main()
