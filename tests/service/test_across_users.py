@@ -335,6 +335,18 @@ def test_a_reset_forgets_the_prior_and_a_restore_brings_it_back(engine: Quiet) -
     assert {name: array.tobytes() for name, array in old.state().items()} == arrays(engine, "own", USERS[0])
 
 
+def test_a_state_that_was_saved_after_a_prior_is_not_one_of_before(engine: Quiet) -> None:
+    """It has learned nothing between the two, but it starts from another prior."""
+    show(engine, USERS)
+    states = {user: arrays(engine, "own", user) for user in USERS}
+    snapshot = engine.write(TakeSnapshot("own"))
+    refresh(engine)
+    assert all(arrays(engine, "own", user) != states[user] for user in USERS)
+    engine.checkpoint()
+    engine.write(Restore(snapshot))
+    assert {user: arrays(engine, "own", user) for user in USERS} == states
+
+
 def test_new_topics(engine: Quiet) -> None:
     """Nothing is known of them, and of all else what there was."""
     show(engine, USERS)

@@ -1,7 +1,7 @@
 """Whatever happens, in whatever order: the state is what the accepted answers say, bit for bit."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -201,6 +201,11 @@ class History:
             lesson = (event.features, clicks, list(self.outcomes.get(event.id, [])), None)
         self.learned[event.model].setdefault(event.owner, []).append(lesson)
 
+    def visit(self, model: str, user: str, clicks: list[int]) -> None:
+        """A list, and feedback on an earlier one that has none, or on it."""
+        self.rank(model, user, defer=False, k=4)
+        self.feedback([(next(n for n, event in enumerate(self.events) if event.id in self.open), clicks)])
+
     def outcome(self, n: int, position: int, kind: str, value: float, name: str | None) -> None:
         """Something comes of a list: before its clicks, with them still to come, or long after."""
         if not self.events:
@@ -371,10 +376,38 @@ def _operations() -> st.SearchStrategy[list[tuple[Any, ...]]]:
         st.tuples(st.just("restore"), st.integers(0, 3)),
         st.tuples(st.just("forget"), users),
         st.tuples(st.just("refresh"), st.sampled_from(TOGETHER), st.booleans()),
-        st.tuples(st.just("refresh"), st.sampled_from(TOGETHER), st.booleans()),
         st.tuples(st.just("restart"), st.sampled_from(["stop", "checkpoint", "crash"]), shift),
     ]
     return st.lists(st.one_of(*often, *often, *often, *seldom), min_size=8, max_size=40)
+
+
+def many_visits(seed: int, length: int = 100) -> list[tuple[Any, ...]]:
+    """Operations on models whose users start together: mostly lists with feedback, so that there is much to learn."""
+    rng = np.random.default_rng(seed)
+
+    def one_of(*among: Any) -> Any:
+        return among[rng.integers(len(among))]
+
+    def clicks() -> list[int]:
+        return [int(click) for click in rng.integers(0, 4, rng.integers(0, 3))]
+
+    made: dict[str, tuple[float, Callable[[], tuple[Any, ...]]]] = {
+        "visit": (40, lambda: (one_of(*TOGETHER), one_of(*USERS[:3]), clicks())),
+        "outcome": (18, lambda: (int(rng.integers(40)), int(rng.integers(4)), one_of(*TYPES), one_of(1.0, 0.1), None)),
+        "refresh": (12, lambda: (one_of(*TOGETHER), one_of(True, False))),
+        "rank": (8, lambda: (one_of(*TOGETHER), one_of(*USERS), False, 4)),
+        "snapshot": (6, lambda: (one_of(*TOGETHER),)),
+        "restore": (5, lambda: (-1 - int(rng.integers(2)),)),
+        "restart": (6, lambda: (one_of("stop", "checkpoint", "crash"), 0.0)),
+        "wait": (2, lambda: (one_of(1.0, WAIT + 1),)),
+        "change": (2, lambda: (one_of(*TOGETHER), 0.5, int(rng.integers(6)))),
+        "put": (2, lambda: (int(rng.integers(11)), 0.3)),
+        "forget": (2, lambda: (one_of(*USERS),)),
+        "reset": (1, lambda: (one_of(*TOGETHER),)),
+        "check": (5, tuple),
+    }
+    weights = np.array([weight for weight, _ in made.values()])
+    return [(name, *made[name][1]()) for name in rng.choice(list(made), length, p=weights / weights.sum()).tolist()]
 
 
 def run_history(place: str, operations: list[tuple[Any, ...]], room: int) -> dict[str, dict[str, bytes]]:
@@ -412,6 +445,11 @@ def test_any_history_gives_the_state_of_its_answers(
     tmp_path: Path, operations: list[tuple[Any, ...]], room: int
 ) -> None:
     check_history(FOLDERS, tmp_path, operations, room)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_any_history_of_users_who_start_together_gives_the_state_of_its_answers(place: str, seed: int) -> None:
+    run_history(place, many_visits(seed), room=(1, 2, 100)[seed % 3])
 
 
 @pytest.mark.soak
