@@ -127,7 +127,7 @@ def shown(values: np.ndarray) -> str:
 
 def table(found: dict[str, dict[str, np.ndarray]], sizes: Sizes) -> Iterator[str]:
     """The lines of the table."""
-    yield f"Regret of {sizes.people} people over {sizes.lists:,} lists each; in brackets that less the regret with context,"
+    yield f"Regret of {sizes.people} people over {sizes.lists:,} lists each; in brackets that less that with context,"
     yield "paired, with 95 % intervals.\n"
     yield "| the context | lists | " + " | ".join(WAYS) + " |"
     yield "|---|---|" + "---|" * len(WAYS)

@@ -21,8 +21,9 @@ from rankfall.history.export import CATALOG, DECISIONS, OUTCOME, OUTCOMES
 from rankfall.history.parquet_parts import read_mark
 from rankfall.journal.catalogs import encode_catalog
 from rankfall.journal.entries import CatalogChanged, ModelCreated, SettingsChanged, decode
-from rankfall.journal.fold import Knowledge, rewards_of
+from rankfall.journal.fold import Knowledge, declared, rewards_of
 from rankfall.journal.records import Entry
+from rankfall.policies.context import Context, RequestFeatures
 from rankfall.policies.rewards import Rewards
 from rankfall.wire import ModelSettings, Scope
 
@@ -77,6 +78,11 @@ class Log:
     def rewards(self) -> Rewards | None:
         """What a click and outcomes are worth to the logged model; that never changes."""
         return rewards_of(self._settings[0][1])
+
+    @property
+    def declared(self) -> tuple[Context | None, RequestFeatures | None]:
+        """The context of the logged model and the features that candidates had in one request; that never changes."""
+        return declared(self._settings[0][1])
 
     @property
     def height(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -22,7 +23,7 @@ from rankfall.journal.outcomes import ListStory
 from rankfall.policies import Policy
 from rankfall.policies.forgetting import Forgetting
 from rankfall.policies.linear.settings import Feedback
-from rankfall.policies.registry import find_served_policy
+from rankfall.policies.registry import find_served_policy, settings_of
 from rankfall.policies.rewards import Rewards
 from rankfall.wire import ModelSettings, Scope
 
@@ -133,9 +134,10 @@ class Walk:
         every_list: bool,
         rewards: Rewards | None,
         outcomes: LoggedOutcomes,
+        told: tuple[bool, bool] = (False, False),
     ) -> None:
         self._log, self._make, self.scope = log, make, scope
-        self._every_list = every_list
+        self._every_list, self._told = every_list, told
         self._rewards, self._outcomes = rewards, outcomes
         self._stories: dict[str, ListStory] = {}
         self.earned = 0
@@ -161,19 +163,36 @@ class Walk:
             self.counts.without_catalog += 1
             return
         policy = self._policy(owner, catalog)
-        self._compare(policy, event, catalog, rows)
+        situation = self._situation(event, catalog)
+        self._compare(policy, event, catalog, rows, situation)
         if not with_feedback:
             return
         if event["learn"] or self._every_list:
-            self._pending[event["event_id"]] = owner, policy.records(np.array([rows]))[0]
+            shown = policy.records(np.array([rows]))[0]
+            if situation:
+                given = policy.rank(len(rows), rng=self._rng, fixed=dict(enumerate(rows)), **situation)
+                shown = policy.record(given)
+            self._pending[event["event_id"]] = owner, shown
         else:
             self.counts.not_for_learning += 1
 
-    def _compare(self, policy: Policy, event: dict[str, Any], catalog: Catalog, rows: list[int]) -> None:
+    def _situation(self, event: dict[str, Any], catalog: Catalog) -> dict[str, Any]:
+        """The context of a logged request and the features of its candidates, as far as the policy knows of them."""
+        said: dict[str, Any] = {}
+        if self._told[0] and event.get("context") is not None:
+            said["context"] = json.loads(event["context"])
+        if self._told[1] and event.get("candidate_features") is not None:
+            named = [(catalog.row(one["id"]), one["features"]) for one in json.loads(event["candidate_features"])]
+            said["features"] = {row: features for row, features in named if row is not None}
+        return said
+
+    def _compare(
+        self, policy: Policy, event: dict[str, Any], catalog: Catalog, rows: list[int], situation: dict[str, Any]
+    ) -> None:
         k, settings = len(rows), self._log.settings(event["created"])
         limits = _limits(settings, event, catalog, k)
         try:
-            own = policy.rank(k, rng=self._rng, **limits).items.tolist()
+            own = policy.rank(k, rng=self._rng, **limits, **situation).items.tolist()
         except RankError:  # the settings changed between the request and its list
             return
         self.counts.ranked += 1
@@ -279,12 +298,20 @@ def replay(
     lists = log.events()
     outcomes = LoggedOutcomes(log, lists, rewards)
 
+    known = settings_of(served)
+    declared: dict[str, Any] = {
+        name: value
+        for name, value in zip(("context", "request_features"), log.declared, strict=True)
+        if value is not None and name in known
+    }
+
     def make(catalog: Catalog) -> Policy:
         shared = scope != "user"
-        return served.serve(catalog, gamma=gamma, forgetting=forgetting, feedback=feedback, shared=shared)
+        return served.serve(catalog, gamma=gamma, forgetting=forgetting, feedback=feedback, shared=shared, **declared)
 
     learned = rewards if why_not is None else None
-    walk = Walk(log, make, scope, every_list=every_list, rewards=learned, outcomes=outcomes)
+    told = "context" in declared, "request_features" in declared
+    walk = Walk(log, make, scope, every_list=every_list, rewards=learned, outcomes=outcomes, told=told)
     for what, row in _in_order(lists, outcomes):
         if what == "list":
             walk.show(row)

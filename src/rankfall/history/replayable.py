@@ -14,6 +14,7 @@ from rankfall.click_logs.exports import is_export
 from rankfall.errors import FileError
 from rankfall.history.export import OUTCOME
 from rankfall.history.exported import Log
+from rankfall.policies.context import Context, RequestFeatures
 from rankfall.policies.rewards import Rewards
 from rankfall.wire import ModelSettings, Scope
 
@@ -46,6 +47,11 @@ class ReplayableLog(Protocol):
     @property
     def rewards(self) -> Rewards | None:
         """What a click and outcomes are worth to the logged model; None where only clicks count."""
+        ...
+
+    @property
+    def declared(self) -> tuple[Context | None, RequestFeatures | None]:
+        """The context of the logged model, and the features that candidates had in one request, if there are any."""
         ...
 
     def events(self) -> pl.DataFrame:
@@ -94,6 +100,11 @@ class ClickLogToReplay:
     def rewards(self) -> Rewards | None:
         """None: it has clicks only."""
         return None
+
+    @property
+    def declared(self) -> tuple[Context | None, RequestFeatures | None]:
+        """Neither: nobody said what a context means."""
+        return None, None
 
     def outcomes(self) -> pl.DataFrame:
         """None: it has clicks only."""

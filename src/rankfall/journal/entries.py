@@ -104,6 +104,8 @@ class StoredSettings(_Record, frozen=True):
     forgetting: Forgetting | UnsetType | None = UNSET
     feedback: str | UnsetType | None = UNSET
     rewards: dict[str, float] | None = None  # never changed, and left out where there are none: older versions read on
+    context: dict[str, dict[str, Any]] | None = None  # likewise
+    request_features: dict[str, dict[str, float]] | None = None  # likewise
 
 
 class ModelCreated(StoredSettings, frozen=True):

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import msgspec
 import numpy as np
+from msgspec import UNSET
 
 from rankfall.arrays import FloatArray, IntArray
 from rankfall.policies import Policy
@@ -26,7 +27,8 @@ def event_of(model: Model, owner: OwnerView, resolved: ResolvedRequest, chosen: 
     request = resolved.request
     event_id = f"{int(now.time * 1000):012x}{token(10)}"
     expires = now.time + model.settings.feedback_wait
-    limits = {name: getattr(request, name) for name in ("candidates", "exclude") if getattr(request, name) is not None}
+    said = {name: getattr(request, name) for name in ("candidates", "exclude", "context")}
+    limits = {name: value for name, value in said.items() if value is not None and value is not UNSET}
     response = response_of(
         model, resolved, chosen, policy=owner.policy, event_id=event_id, version=owner.version, expires=expires
     )
@@ -46,7 +48,7 @@ def event_of(model: Model, owner: OwnerView, resolved: ResolvedRequest, chosen: 
         propensity=chosen.propensity,
         catalog=owner.catalog_version,
         covered=_covered(resolved.catalog.coverage, chosen.rows),
-        request=json.dumps(limits) if limits else None,
+        request=json.dumps(msgspec.to_builtins(limits)) if limits else None,
         response=msgspec.json.encode(response).decode(),
         features=None if chosen.ranking is None else owner.policy.record(chosen.ranking),
         gaps=now.gaps,

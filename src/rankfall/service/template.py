@@ -13,7 +13,9 @@ import numpy as np
 from rankfall.catalog import Catalog
 from rankfall.errors import ConflictError, InvalidError, ProblemError, short
 from rankfall.journal.catalogs import CatalogState
-from rankfall.policies import SERVED, Policy
+from rankfall.journal.fold import declared
+from rankfall.policies import SERVED, Policy, settings_of
+from rankfall.policies.context import Context, RequestFeatures
 from rankfall.policies.forgetting import Discount, Window
 from rankfall.policies.registry import served_gamma
 from rankfall.policies.rewards import Rewards
@@ -24,13 +26,28 @@ def policy_of(settings: ModelSettings, catalog: Catalog) -> Policy:
     """A policy with these settings that has learned nothing; raises what is wrong with them, or with the catalog."""
     check_served(settings.policy)
     _check_rewards(settings)
+    context, request_features = _declared(settings)
     return SERVED[settings.policy].serve(
         catalog,
         gamma=settings.gamma,
         forgetting=_forgetting(settings),
         feedback=settings.feedback,
         shared=settings.scope != "user",
+        context=context,
+        request_features=request_features,
     )
+
+
+def _declared(settings: ModelSettings) -> tuple[Context | None, RequestFeatures | None]:
+    """The context of a model and the features that candidates have in one request; raises if it cannot have them."""
+    policy = SERVED[settings.policy]
+    for name in ("context", "request_features"):
+        if getattr(settings, name) is not None and name not in settings_of(policy):
+            raise InvalidError(f"{settings.policy} takes no {name}; linear policies do", where=f"body.{name}")
+    try:
+        return declared(settings)
+    except ProblemError as problem:
+        raise InvalidError(str(problem), where="body.context") from None
 
 
 def _check_rewards(settings: ModelSettings) -> None:

@@ -14,6 +14,7 @@ from rankfall.wire.catalog import (
     TopicsRequest,
     TopicsResponse,
 )
+from rankfall.wire.context import Candidate, CategoryFactor, HourFactor, NumberFactor, RequestFeature, WeekdayFactor
 from rankfall.wire.decoding import convert, decode
 from rankfall.wire.errors import ErrorDetails, ErrorResponse, HealthResponse
 from rankfall.wire.feedback import (
@@ -71,7 +72,9 @@ __all__ = [
     "BucketCounts",
     "BulkItem",
     "BulkResponse",
+    "Candidate",
     "CatalogResponse",
+    "CategoryFactor",
     "Click",
     "ErrorDetails",
     "ErrorResponse",
@@ -87,6 +90,7 @@ __all__ = [
     "HealthResponse",
     "HistoryQuery",
     "HistoryResponse",
+    "HourFactor",
     "Item",
     "ItemBody",
     "ItemDeleted",
@@ -105,6 +109,7 @@ __all__ = [
     "Name",
     "NamedSettings",
     "NewModel",
+    "NumberFactor",
     "Outcome",
     "OwnerQuery",
     "Pin",
@@ -113,6 +118,7 @@ __all__ = [
     "RankRequest",
     "RankResponse",
     "RankedItem",
+    "RequestFeature",
     "Result",
     "RewardCounts",
     "Scope",
@@ -124,6 +130,7 @@ __all__ = [
     "TopicsRequest",
     "TopicsResponse",
     "VersionResponse",
+    "WeekdayFactor",
     "Weight",
     "convert",
     "decode",

@@ -7,6 +7,7 @@ from typing import Annotated, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType, field
 
+from rankfall.wire.context import Factors, RequestFeaturesByName
 from rankfall.wire.fields import (
     FieldError,
     ItemId,
@@ -98,10 +99,13 @@ class ModelSettings(Request, frozen=True, kw_only=True):
         ),
     ] = None
     rewards: RewardsByType | None = None
+    context: Factors | None = None
+    request_features: RequestFeaturesByName | None = None
 
     def __post_init__(self) -> None:
         _check_lists(self.pinned, self.blocked)
-        check_all_printable("rewards", self.rewards)
+        for name in ("rewards", "context", "request_features"):
+            check_all_printable(name, getattr(self, name))
 
 
 class NewModel(ModelSettings, frozen=True, kw_only=True):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from msgspec import Meta, Raw
+from msgspec import UNSET, Meta, Raw, UnsetType
 
+from rankfall.wire.context import Candidate, ContextValues
 from rankfall.wire.fields import (
     Arm,
     ItemId,
@@ -29,7 +30,10 @@ class RankRequest(Request, frozen=True, kw_only=True):
         Name | None, Meta(description="which group they belong to; needed by models of scope segment")
     ] = None
     k: Annotated[Position | None, Meta(description="how many items; the model's k if absent")] = None
-    candidates: Annotated[list[ItemId] | None, Meta(description="show only these")] = None
+    candidates: Annotated[
+        list[ItemId | Candidate] | None,
+        Meta(description="show only these: ids, or ids with the features that they have in this request"),
+    ] = None
     exclude: Annotated[list[ItemId] | None, Meta(description="do not show these")] = None
     baseline: Annotated[
         list[ItemId] | None,
@@ -43,14 +47,29 @@ class RankRequest(Request, frozen=True, kw_only=True):
     ] = None
     defer_activation: Annotated[bool, Meta(description="the list may never be shown; call activate when it is")] = False
     explain: Annotated[bool, Meta(description="say for each item where its score comes from")] = False
+    context: ContextValues | UnsetType = UNSET  # left out of the fingerprint where there is none, as it always was
 
     def __post_init__(self) -> None:
         check_printable("user", self.user)
         check_printable("segment", self.segment)
         check_printable("request_id", self.request_id)
-        check_all_printable("candidates", self.candidates)
+        check_all_printable("candidates", self.candidate_ids)
         check_all_printable("exclude", self.exclude)
         check_all_printable("baseline", self.baseline)
+        if self.context is not UNSET:
+            check_all_printable("context", self.context)
+
+    @property
+    def candidate_ids(self) -> list[str | int] | None:
+        """The ids of the candidates."""
+        if self.candidates is None:
+            return None
+        return [one.id if isinstance(one, Candidate) else one for one in self.candidates]
+
+    @property
+    def candidate_features(self) -> dict[str | int, dict[str, float | None]]:
+        """The features that candidates have in this request, by id."""
+        return {one.id: one.features for one in self.candidates or () if isinstance(one, Candidate) and one.features}
 
 
 class BatchedRankRequest(RankRequest, frozen=True, kw_only=True):

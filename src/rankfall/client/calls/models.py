@@ -40,6 +40,8 @@ class Settings(Changes, total=False):
     forgetting: Mapping[str, float] | None
     feedback: Seen | None
     rewards: Mapping[str, float] | None
+    context: Mapping[str, Mapping[str, Any]] | None
+    request_features: Mapping[str, Mapping[str, float]] | None
 
 
 def models() -> Call[list[NamedSettings]]:
@@ -51,7 +53,7 @@ def create_model(model: str, /, **settings: Unpack[Settings]) -> Call[NamedSetti
     """Make a model; settings not given have the service's defaults.
 
     They are ``policy``, ``gamma``, ``k``, ``mode``, ``feedback_wait``, ``control``, ``randomize``, ``pinned``,
-    ``blocked``, ``scope``, ``forgetting``, ``feedback`` and ``rewards``.
+    ``blocked``, ``scope``, ``forgetting``, ``feedback``, ``rewards``, ``context`` and ``request_features``.
 
     Making it again with the same settings changes nothing; with others it is a `ConflictError`.
 
@@ -72,7 +74,7 @@ def model(model: str = "default", *, user: str | None = None, segment: str | Non
 def change_model(model: str, /, **settings: Unpack[Changes]) -> Call[NamedSettings]:
     """Change settings of a model; what it has learned stays.
 
-    All can be changed but ``scope``, ``forgetting``, ``feedback`` and ``rewards``.
+    All can be changed but ``scope``, ``forgetting``, ``feedback``, ``rewards``, ``context`` and ``request_features``.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, TypedDict
 from uuid import uuid4
@@ -22,12 +22,13 @@ class RankArguments(TypedDict, total=False):
     user: str | None
     segment: str | None
     k: int | None
-    candidates: Iterable[Id] | None
+    candidates: Iterable[Id | Mapping[str, Any]] | None
     exclude: Iterable[Id] | None
     baseline: Iterable[Id] | None
     request_id: str | None
     defer_activation: bool
     explain: bool
+    context: Mapping[str, Any] | None
 
 
 def rank(
@@ -36,12 +37,13 @@ def rank(
     user: str | None = None,
     segment: str | None = None,
     k: int | None = None,
-    candidates: Iterable[Id] | None = None,
+    candidates: Iterable[Id | Mapping[str, Any]] | None = None,
     exclude: Iterable[Id] | None = None,
     baseline: Iterable[Id] | None = None,
     defer_activation: bool = False,
     explain: bool = False,
     request_id: str | None = None,
+    context: Mapping[str, Any] | None = None,
 ) -> Call[RankResponse]:
     """Ask for a list to show.
 
@@ -54,7 +56,8 @@ def rank(
     k
         How many items at most; the model's own number if not given.
     candidates
-        Rank only these; the whole catalog if not given.
+        Rank only these; the whole catalog if not given. Ids, or ``{"id": ..., "features": {...}}`` with the features
+        that an item has in this request.
     exclude
         Never show these.
     baseline
@@ -66,6 +69,8 @@ def rank(
     request_id
         The same id gets the same list again. Made up if not given, once for all attempts, so that a response
         lost on the way is sent again and no list is counted twice.
+    context
+        When, where and for what the list is, by the names of the factors that the model declares.
 
     Returns
     -------
@@ -79,8 +84,10 @@ def rank(
     >>> call = rank(user="ann", k=3, request_id="r1")
     >>> call.method, call.path, call.content
     ('POST', '/v1/models/default/rank', b'{"user":"ann","k":3,"request_id":"r1"}')
+    >>> rank(context={"hour": 8, "device": "mobile"}, request_id="r1").content
+    b'{"request_id":"r1","context":{"hour":8,"device":"mobile"}}'
     """
-    asked = _body(user, segment, k, candidates, exclude, baseline, defer_activation, explain, request_id)
+    asked = _body(user, segment, k, candidates, exclude, baseline, defer_activation, explain, request_id, context)
     return Call("POST", path("models", model, "rank"), lambda reply: reply.read(RankResponse), content=body(asked))
 
 
@@ -164,12 +171,13 @@ def _body(
     user: str | None,
     segment: str | None,
     k: int | None,
-    candidates: Iterable[Id] | None,
+    candidates: Iterable[Id | Mapping[str, Any]] | None,
     exclude: Iterable[Id] | None,
     baseline: Iterable[Id] | None,
     defer_activation: bool | None,
     explain: bool | None,
     request_id: str | None,
+    context: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     return given(
         user=user,
@@ -181,10 +189,11 @@ def _body(
         request_id=uuid4().hex if request_id is None else request_id,
         defer_activation=defer_activation or None,
         explain=explain or None,
+        context=None if context is None else dict(context),
     )
 
 
-def _ids(name: str, ids: Iterable[Id] | None) -> list[Id] | None:
+def _ids(name: str, ids: Iterable[Any] | None) -> list[Any] | None:
     if isinstance(ids, str):  # would pass for a list of its letters
         raise InvalidError(f"{name} is a list of ids, not {ids!r}", code="invalid")
     return None if ids is None else list(ids)
