@@ -21,7 +21,7 @@ from rankfall.kernels.shortlists import PREPARED, SCORED, SHORT, Shortlists, new
 from rankfall.policies.clicks import Click, all_clicks
 from rankfall.policies.explanation import Explanation, Weight
 from rankfall.policies.forgetting import Forgetting
-from rankfall.policies.linear.columns import Block, check_size, features_as_shown, laid_out
+from rankfall.policies.linear.columns import Block, Layout, check_size, features_as_shown, laid_out
 from rankfall.policies.linear.explain import explanations, named_weights
 from rankfall.policies.linear.prior import Prior
 from rankfall.policies.linear.ridge import Ridge
@@ -90,7 +90,7 @@ class LinearPolicy(Policy):
         self._prior: Prior | None = None
         self._lineages = frozenset({self.catalog.lineage})
         self._items = laid_out(self.catalog, self.coverage, self.relevance)
-        self._vectors: ItemVectors | None = None
+        self._layout = Layout(self._items)
         self._n_topics = 0 if self.coverage == "absent" else self.catalog.n_topics
         self._n_columns = self._n_topics + self._items.dense.shape[1]
         if not self._n_columns:
@@ -194,34 +194,32 @@ class LinearPolicy(Policy):
         Policies that draw take from ``rng`` one standard normal number for each weight (Thompson sampling), or one
         coin and, if it says so, a random order of the items (epsilon).
         """
-        items, allowed = request.empty_list(), request.rows
+        items, k = request.empty_list(), request.k
         own = rng if self.randomised else None
+        every = self.pruning and request.everything
         if own is not None and isinstance(self.settings, EpsilonSettings) and own.random() < self.settings.epsilon:
             free = items < 0
-            items[free] = own.permutation(allowed)[: np.count_nonzero(free)]
-            allowed = allowed[:0]
-        every = self.pruning and len(allowed) == request.n_items
-        k = request.k
+            items[free] = own.permutation(request.rows)[: np.count_nonzero(free)]
+            every = False
         features = np.empty((k, self._n_columns))
         means, widths, scores = np.empty(k), np.empty(k), np.empty(k)
         with self._model.lock:
             weights = self._model.weights.copy()
+            state, bonus = self._model.state, self._bonus
             if own is not None and self.exploration == "thompson":
-                self._choose_by_draw(own, allowed, every, items, features, means, widths, scores)
+                self._choose_by_draw(own, request, items, features, means, widths, scores)
             else:
                 # Shortlists rely on widths that only shrink; forgetting widens them. They are much to compile, and a
                 # model ranks plainly at first anyway.
                 done = False
                 self._lists += every
-                if every and self.forgetting is None and self._lists > SHORT and not in_background.working():
+                if every and self._lists > SHORT and self.forgetting is None and not in_background.working():
                     done = shortlists.rank(*self.compiled(k), items, features, means, widths)
                     if not done:
                         items[:] = -1
                 if not done:
-                    self._scored += self._rank_plainly(
-                        self._model.state, self._bonus, allowed, items, features, means, widths
-                    )
-                scores = means + self._bonus * widths
+                    self._scored += self._rank_plainly(state, bonus, request, items, features, means, widths)
+                scores = means + bonus * widths
         check_size(float(np.abs(features).max()), RankError)
         return Ranking(
             items=items,
@@ -248,8 +246,7 @@ class LinearPolicy(Policy):
     def _choose_by_draw(
         self,
         rng: np.random.Generator,
-        allowed: IntArray,
-        every: bool,
+        request: Request,
         items: IntArray,
         features: FloatArray,
         means: FloatArray,
@@ -258,11 +255,11 @@ class LinearPolicy(Policy):
     ) -> None:
         """The list for drawn weights: ``scores`` are its means under them, ``means`` those under the estimate."""
         drawn, state = self._drawn(rng), self._model.state
-        if every:
-            self._scored += thompson.rank(self._items, self._all_vectors(), drawn, items, features, scores)
+        if self.pruning and request.everything:
+            self._scored += thompson.rank(self._items, self._layout.vectors, drawn, items, features, scores)
         else:
             believed = state._replace(weights=drawn)
-            self._scored += self._rank_plainly(believed, 0.0, allowed, items, features, scores, widths)
+            self._scored += self._rank_plainly(believed, 0.0, request, items, features, scores, widths)
         means[:] = features @ state.weights
         widths[:] = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", features, state.covariance, features), 0.0))
 
@@ -270,39 +267,33 @@ class LinearPolicy(Policy):
         self,
         state: State,
         bonus: float,
-        allowed: IntArray,
+        request: Request,
         items: IntArray,
         features: FloatArray,
         means: FloatArray,
         widths: FloatArray,
     ) -> int:
-        """The greedy list out of the rows allowed, without shortlists; how many scores it took."""
-        if not len(allowed):
+        """The greedy list for a request, without shortlists; how many scores it took."""
+        if -1 not in items.tolist():
             return greedy.describe(self._items, state, items, features, means, widths)
-        blocked = allowed[:0]
-        if 2 * len(allowed) < self.n_items:
-            vectors = vectors_of(self._items, allowed)
+        some, blocked, kept = request.candidates, request.barred, self._shortlists
+        if some is not None and 2 * len(some) < self.n_items:
+            vectors, blocked, kept = vectors_of(self._items, some), some[:0], None
         else:
-            vectors = self._all_vectors()
-            if len(allowed) < self.n_items:
-                blocked = np.setdiff1d(vectors.rows, allowed, assume_unique=True)
-        kept = self._shortlists if vectors is self._vectors else None
+            vectors = self._layout.vectors
+            if some is not None:
+                blocked = np.flatnonzero(~request.allowed)
         bounds = new_bounds(vectors) if kept is None else kept.bounds
         if kept is not None:
             kept.counts[PREPARED] = 0  # the bounds will be those of the model of today, not of the epoch's
         room = greedy.new_room(self._items, vectors, self._n_columns, len(items))
         return greedy.rank_in(room, self._items, vectors, blocked, state, bonus, bounds, items, features, means, widths)
 
-    def _all_vectors(self) -> ItemVectors:
-        if self._vectors is None:
-            self._vectors = vectors_of(self._items, np.arange(self.n_items))
-        return self._vectors
-
     # What the compiled episodes of a simulation take.
 
     def drawing(self) -> tuple[Items, ItemVectors, State, float, Bounds]:
         """What the kernels of Thompson sampling take: views of this policy, not copies, and work space."""
-        vectors = self._all_vectors()
+        vectors = self._layout.vectors
         return self._items, vectors, self._model.state, self.gamma, new_bounds(vectors)
 
     def count(self, scored: int) -> None:
@@ -311,7 +302,7 @@ class LinearPolicy(Policy):
 
     def compiled(self, k: int) -> tuple[Items, ItemVectors, State, float, Shortlists]:
         """What the kernels take to rank ``k`` items: views of this policy, not copies."""
-        vectors = self._all_vectors()
+        vectors = self._layout.vectors
         if self._shortlists is None or shortlists.room_for(self._shortlists) < k:
             self._scored = self.scored
             self._shortlists = new_shortlists(self._items, vectors, self._n_columns, k)
