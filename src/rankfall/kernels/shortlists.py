@@ -11,11 +11,11 @@ a **shortlist** that holds the winner for as long as the epoch lasts:
 
 A step goes through a shortlist with three bounds, each costlier and sharper than the one before: the one above with the
 width last seen; the mean of today with that width; the score itself. If the winner does not beat what was left out, a
-new epoch starts; if it does not even then, :func:`rankfall.kernels.greedy.rank` has to make the list. A refresh of
+new epoch starts; if it does not even then, :func:`rankfall.kernels.greedy.rank_in` has to make the list. A refresh of
 the covariance, which may raise it by rounding, also starts a new epoch.
 
 A model that has seen little moves so fast that shortlists do not pay. While epochs are shorter than SHORT lists,
-every list is left to :func:`rankfall.kernels.greedy.rank`; and the next SHORT lists, where a shortlist would hold a
+every list is left to :func:`rankfall.kernels.greedy.rank_in`; and the next SHORT lists, where a shortlist would hold a
 sixteenth of many items. Which of the two makes a list never changes it.
 """
 
