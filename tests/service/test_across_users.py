@@ -335,6 +335,18 @@ def test_a_reset_forgets_the_prior_and_a_restore_brings_it_back(engine: Quiet) -
     assert {name: array.tobytes() for name, array in old.state().items()} == arrays(engine, "own", USERS[0])
 
 
+def test_a_state_that_was_saved_after_a_prior_is_not_one_of_before(engine: Quiet) -> None:
+    """It has learned nothing between the two, but it starts from another prior."""
+    show(engine, USERS)
+    states = {user: arrays(engine, "own", user) for user in USERS}
+    snapshot = engine.write(TakeSnapshot("own"))
+    refresh(engine)
+    assert all(arrays(engine, "own", user) != states[user] for user in USERS)
+    engine.checkpoint()
+    engine.write(Restore(snapshot))
+    assert {user: arrays(engine, "own", user) for user in USERS} == states
+
+
 def test_new_topics(engine: Quiet) -> None:
     """Nothing is known of them, and of all else what there was."""
     show(engine, USERS)
@@ -416,7 +428,7 @@ def test_the_export_carries_priors(engine: Quiet, tmp_path: Path) -> None:
     words: dict[str, Any] = {}
     exec(page.split("```python\n")[1].split("```")[0], words)
     for user in USERS[:3]:
-        learned = words["learned"](tmp_path, "own", user).arrays()
+        learned = words["learned"](tmp_path, "own", user)
         assert {name: one.tobytes() for name, one in learned.items()} == arrays(engine, "own", user)
 
 

@@ -1,7 +1,7 @@
 """Whatever happens, in whatever order: the state is what the accepted answers say, bit for bit."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,23 @@ from hypothesis import strategies as st
 from rankfall.errors import ConflictError, NotFoundError
 from rankfall.history.export import export
 from rankfall.journal.priors import decode_prior
+from rankfall.policies.context import Context
+from rankfall.policies.linear import crosses
+from rankfall.policies.linear.crosses import Crosses
 from rankfall.policies.linear.prior import Prior
 from rankfall.policies.linear.ridge import Ridge
 from rankfall.service.commands import Activate, ForgetUser, PatchItem, PutItems, Reset, Restore, TakeSnapshot
 from rankfall.service.prior_refresh import refreshed
 from rankfall.service.template import changed
 from rankfall.stores import Event
-from rankfall.wire import ItemPatch
+from rankfall.wire import Candidate, ItemPatch
+
+
+@pytest.fixture(autouse=True)
+def early_choices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Choose how far contexts move preferences after two lists: histories are short."""
+    monkeypatch.setattr(crosses, "FIRST_CHOICE", 2)
+
 
 USERS = ["anna", "ben", "cleo", "dora"]
 REWARDS = {"click": 1, "cart": 2, "bought": 5, "no": -1}
@@ -43,7 +53,14 @@ MODELS: dict[str, dict[str, Any]] = {
         "rewards": {"click": 1, "cart": 2, "bought": 5, "no": -1},
     },
 }
+CONTEXT = {"hour": {"kind": "hour"}, "device": {"kind": "category", "levels": ["tv", "web"]}}
+FEATURES = {"match": {"scale": 2.0}}
+for name, more in (("in context", {}), ("valued in context", {"rewards": MODELS["valued"]["rewards"]})):
+    scope = "global" if more else "user"
+    MODELS[name] = {"scope": scope, "context": CONTEXT, "request_features": FEATURES, **more}
 ALIKE = {
+    "in context": ["CascadeHybrid", "CascadeHybridTS"],
+    "valued in context": ["CascadeHybrid", "CascadeHybridGreedy"],
     "shared": ["CascadeHybrid", "CascadeHybridTS", "CascadeHybridGreedy", "CascadeHybridEpsilon"],
     "own": ["CascadeHybrid", "CascadeHybridTS"],
     "counted": ["CascadeKLUCB", "CascadeUCB1", "CascadeTS"],
@@ -61,6 +78,8 @@ def state_of(model: str, learned: list[Any]) -> dict[str, bytes]:
     """The state of a model after these lists, computed by itself."""
     if model in TOGETHER:
         return together(learned, **MODELS[model])
+    if "context" in MODELS[model]:
+        return in_context(learned, MODELS[model].get("rewards"))
     if "rewards" in MODELS[model]:
         return valued(learned, **MODELS[model])
     if "policy" not in MODELS[model]:
@@ -122,6 +141,35 @@ def together(lessons: list[Any], rewards: dict[str, float] | None = None, **_: A
     return {name: array.tobytes() for name, array in model.arrays().items()}
 
 
+def in_context(lessons: list[Any], rewards: dict[str, float] | None) -> dict[str, bytes]:
+    """Ridge regression on features crossed with the context: of each list 5 features for an item, then 5 numbers.
+
+    How far the context may move preferences is chosen from the clicks alone.
+    """
+    model = Ridge(25)
+    crossed = Crosses(Context(CONTEXT), 5, model, None)
+    worth, largest = rewards or {"click": 1.0}, max((rewards or {"click": 1.0}).values())
+    for lesson in lessons:
+        kept, clicks, before, later = lesson if rewards else (lesson[0], lesson[1], [], None)
+        clicks = [] if clicks is None else [clicks] if isinstance(clicks, int) else clicks
+        numbers = np.frombuffer(kept)
+        rows, c = numbers[:-5].reshape(-1, 5), numbers[-5:]
+        seen = clicks[0] + 1 if clicks else len(rows)
+        if later is not None:
+            at, kind, value = later
+            if at < seen:
+                model.earn(np.kron(c * crossed.scales[[0, 1, 1, 2, 2]], rows[at]), worth[kind] * value / largest)
+            continue
+        clicked = np.zeros(len(rows))
+        clicked[clicks[:1]] = 1.0
+        earned = np.zeros(len(rows))
+        earned[clicks] = worth["click"] / largest
+        for at, kind, value in before:
+            earned[at] += worth[kind] * value / largest
+        crossed.learn(rows[:seen], c, clicked[:seen], earned[:seen])
+    return {name: array.tobytes() for name, array in (model.arrays() | crossed.arrays()).items()}
+
+
 def counted(learned: list[Learned], window: int | None) -> dict[str, bytes]:
     """How often each item was seen and clicked: in all lists, or in the last ones."""
     last = learned if window is None else learned[-window:]
@@ -168,9 +216,21 @@ class History:
 
     def rank(self, model: str, user: str, defer: bool, k: int) -> None:
         self.clock.now += 0.01  # ids begin with the time, and feedback that comes together is learned in their order
-        event = self.engine.rank_now(model, user=user, defer_activation=defer, k=k)
+        event = self.engine.rank_now(model, user=user, defer_activation=defer, k=k, **self._said(model))
         self.events.append(event)
         self.open[event.id] = (not defer, event.counted_expires)
+
+    def _said(self, model: str) -> dict[str, Any]:
+        """What requests say beside who asks: something else each time, now and then nothing."""
+        n = len(self.events)
+        if "context" not in MODELS[model] or n % 7 == 0:
+            return {}
+        context = {"hour": float(n % 24), "device": ("tv", "web", "watch")[n % 3]}
+        if n % 2:
+            return {"context": context}
+        ids = list(self.engine.catalog.ids)
+        candidates = [Candidate(item, {"match": float((n + i) % 5)} if i % 2 else {}) for i, item in enumerate(ids)]
+        return {"context": context, "candidates": candidates}
 
     def feedback(self, which: list[tuple[int, list[int]]]) -> None:
         if not self.events:
@@ -200,6 +260,11 @@ class History:
         if "rewards" in MODELS[event.model]:
             lesson = (event.features, clicks, list(self.outcomes.get(event.id, [])), None)
         self.learned[event.model].setdefault(event.owner, []).append(lesson)
+
+    def visit(self, model: str, user: str, clicks: list[int]) -> None:
+        """A list, and feedback on an earlier one that has none, or on it."""
+        self.rank(model, user, defer=False, k=4)
+        self.feedback([(next(n for n, event in enumerate(self.events) if event.id in self.open), clicks)])
 
     def outcome(self, n: int, position: int, kind: str, value: float, name: str | None) -> None:
         """Something comes of a list: before its clicks, with them still to come, or long after."""
@@ -371,10 +436,38 @@ def _operations() -> st.SearchStrategy[list[tuple[Any, ...]]]:
         st.tuples(st.just("restore"), st.integers(0, 3)),
         st.tuples(st.just("forget"), users),
         st.tuples(st.just("refresh"), st.sampled_from(TOGETHER), st.booleans()),
-        st.tuples(st.just("refresh"), st.sampled_from(TOGETHER), st.booleans()),
         st.tuples(st.just("restart"), st.sampled_from(["stop", "checkpoint", "crash"]), shift),
     ]
     return st.lists(st.one_of(*often, *often, *often, *seldom), min_size=8, max_size=40)
+
+
+def many_visits(seed: int, length: int = 100) -> list[tuple[Any, ...]]:
+    """Operations on models whose users start together: mostly lists with feedback, so that there is much to learn."""
+    rng = np.random.default_rng(seed)
+
+    def one_of(*among: Any) -> Any:
+        return among[rng.integers(len(among))]
+
+    def clicks() -> list[int]:
+        return [int(click) for click in rng.integers(0, 4, rng.integers(0, 3))]
+
+    made: dict[str, tuple[float, Callable[[], tuple[Any, ...]]]] = {
+        "visit": (40, lambda: (one_of(*TOGETHER), one_of(*USERS[:3]), clicks())),
+        "outcome": (18, lambda: (int(rng.integers(40)), int(rng.integers(4)), one_of(*TYPES), one_of(1.0, 0.1), None)),
+        "refresh": (12, lambda: (one_of(*TOGETHER), one_of(True, False))),
+        "rank": (8, lambda: (one_of(*TOGETHER), one_of(*USERS), False, 4)),
+        "snapshot": (6, lambda: (one_of(*TOGETHER),)),
+        "restore": (5, lambda: (-1 - int(rng.integers(2)),)),
+        "restart": (6, lambda: (one_of("stop", "checkpoint", "crash"), 0.0)),
+        "wait": (2, lambda: (one_of(1.0, WAIT + 1),)),
+        "change": (2, lambda: (one_of(*TOGETHER), 0.5, int(rng.integers(6)))),
+        "put": (2, lambda: (int(rng.integers(11)), 0.3)),
+        "forget": (2, lambda: (one_of(*USERS),)),
+        "reset": (1, lambda: (one_of(*TOGETHER),)),
+        "check": (5, tuple),
+    }
+    weights = np.array([weight for weight, _ in made.values()])
+    return [(name, *made[name][1]()) for name in rng.choice(list(made), length, p=weights / weights.sum()).tolist()]
 
 
 def run_history(place: str, operations: list[tuple[Any, ...]], room: int) -> dict[str, dict[str, bytes]]:
@@ -414,6 +507,11 @@ def test_any_history_gives_the_state_of_its_answers(
     check_history(FOLDERS, tmp_path, operations, room)
 
 
+@pytest.mark.parametrize("seed", range(16))
+def test_any_history_of_users_who_start_together_gives_the_state_of_its_answers(place: str, seed: int) -> None:
+    run_history(place, many_visits(seed), room=(1, 2, 100)[seed % 3])
+
+
 @pytest.mark.soak
 @histories(2000)
 def test_any_history_gives_the_state_of_its_answers_at_length(
@@ -435,12 +533,13 @@ def test_any_history_is_in_its_export(tmp_path: Path, operations: list[tuple[Any
             if operation[0] not in ("reset", "restore"):
                 history.do(operation)
         export(history.engine.store, folder)
-        for model in ("valued", *TOGETHER):
-            for user in USERS:
-                if any(not isinstance(lesson, Prior) for lesson in history.learned[model].get(user, [])):
-                    known = words["learned"](folder, model, user, MODELS[model].get("rewards"))
-                    state = {name: one.tobytes() for name, one in known.arrays().items()}
-                    assert state == arrays(history.engine, model, user)
+        named = [(model, user) for model in ("valued", *TOGETHER, "in context") for user in USERS]
+        for model, user in [*named, ("valued in context", "")]:
+            if any(not isinstance(lesson, Prior) for lesson in history.learned[model].get(user, [])):
+                known = words["learned"](
+                    folder, model, user, MODELS[model].get("rewards"), MODELS[model].get("context")
+                )
+                assert {name: one.tobytes() for name, one in known.items()} == arrays(history.engine, model, user)
     finally:
         history.engine.crash()
 

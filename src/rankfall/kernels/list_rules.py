@@ -93,19 +93,6 @@ def _forbids(rules: Rules, r: int, row: int, out: Any, position: int) -> bool:
 
 
 @leaf
-def barred_for_good(rules: Rules, row: int, position: int) -> bool:
-    """Whether a rule forbids an item here whatever the order of those above: a filter, or one that says at most."""
-    barred = False
-    for r in range(len(rules.kind)):
-        kind = rules.kind[r]
-        if kind == ONLY:
-            barred = barred or not _fits(rules, r, row)
-        elif kind <= MOST:
-            barred = barred or (position < rules.first[r] and _full(rules, r, row))
-    return barred
-
-
-@leaf
 def _free(out: Any, begin: int, end: int) -> int:
     """How many positions are free."""
     free = 0
@@ -181,6 +168,8 @@ def _look_at_quotas(rules: Rules, out: Any, position: int) -> None:
     if least > 0:
         for i in range(len(rules.servers)):
             row = rules.servers[i]
+            if least == 0:
+                break
             if rules.taken[row]:
                 continue
             allowed = True
@@ -215,6 +204,19 @@ def _barred_by_quota(rules: Rules, row: int, out: Any, position: int) -> int:
             if (short and left == rules.needed[r]) or (left > 0 and _reach(rules, r, row, left) < left):
                 return r
     return -1
+
+
+@leaf
+def barred_in_any_order(rules: Rules, row: int, out: Any, position: int) -> bool:
+    """Whether a rule forbids an item here whatever the order of those above: all but "no two of one within".
+
+    That goes for quotas as long as they can all be met; see ``target``.
+    """
+    barred, some_needed = False, False
+    for r in range(len(rules.kind)):
+        barred = barred or (rules.kind[r] != APART and _forbids(rules, r, row, out, position))
+        some_needed = some_needed or rules.needed[r] > 0
+    return barred or (some_needed and _barred_by_quota(rules, row, out, position) >= 0)
 
 
 # A list from its first to its last position

@@ -1,8 +1,8 @@
 """The greedy ranker under rules again, exact, looking only at items that can still win.
 
 As :mod:`rankfall.kernels.shortlists`, with a shortlist for every set of items met in an epoch, all under one set of
-rules. Those that filter and those that say "at most" depend on the set of items alone, so that a shortlist has the best
-of the items that they allow, beside the best of all. Which of its items the other rules allow is asked when it is gone
+rules. What they allow depends on the set of items above alone, but for those that keep items apart. So a shortlist has
+the best of what the others allow, beside the best of all; which of its items may stand where is asked when it is gone
 through. Where the best that is allowed does not beat what was left out, a new epoch starts; if it does not even then,
 :func:`rankfall.kernels.ruled_greedy.rank_under_rules` has to make the list. Which of the two makes it never changes it.
 """
@@ -18,12 +18,11 @@ from rankfall.kernels.linear_bounds import BLOCK, BOUND, MEAN, OUT, SLACKS, WIDT
 from rankfall.kernels.list_rules import (
     Rules,
     barred_by,
-    barred_for_good,
+    barred_in_any_order,
     begin,
     fill_position,
     find_broken,
     open_position,
-    with_servers,
 )
 from rankfall.kernels.ridge import REFRESHES, State
 from rankfall.kernels.shortlists import (
@@ -80,7 +79,9 @@ def new_ruled_shortlists(items: Items, vectors: ItemVectors, columns: int, k: in
 
 
 @inner
-def _cuts(vectors: ItemVectors, lists: Shortlists, rules: Rules, gamma: float, position: int) -> tuple[float, float]:
+def _cuts(
+    vectors: ItemVectors, lists: Shortlists, rules: Rules, out: Any, gamma: float, position: int
+) -> tuple[float, float]:
     """Scores that the best of all, and the WANTED best of those allowed, will most likely keep in this epoch."""
     bounds, best = lists.bounds, lists.room.top[:WANTED]  # ascending
     bound, width = bounds.numbers[BOUND], bounds.numbers[WIDTH]
@@ -91,7 +92,11 @@ def _cuts(vectors: ItemVectors, lists: Shortlists, rules: Rules, gamma: float, p
             continue
         for item in range(low, min(low + BLOCK, len(bound))):
             value = bound[item] - back * width[item]
-            if value > best[0] and bound[item] > OUT / 2.0 and not barred_for_good(rules, vectors.rows[item], position):
+            if (
+                value > best[0]
+                and bound[item] > OUT / 2.0
+                and not barred_in_any_order(rules, vectors.rows[item], out, position)
+            ):
                 i = 1
                 while i < WANTED and best[i] < value:
                     best[i - 1] = best[i]
@@ -101,7 +106,9 @@ def _cuts(vectors: ItemVectors, lists: Shortlists, rules: Rules, gamma: float, p
 
 
 @inner
-def _build(vectors: ItemVectors, lists: Shortlists, rules: Rules, gamma: float, key: Any, length: int, at: int) -> int:
+def _build(
+    vectors: ItemVectors, lists: Shortlists, rules: Rules, out: Any, gamma: float, key: Any, length: int, at: int
+) -> int:
     """Make the node of the present set; -1 if there is no room."""
     nodes, entries, bounds, counts, room = lists.nodes, lists.entries, lists.bounds, lists.counts, lists.room
     bound, width, mean = bounds.numbers[BOUND], bounds.numbers[WIDTH], bounds.numbers[MEAN]
@@ -114,7 +121,7 @@ def _build(vectors: ItemVectors, lists: Shortlists, rules: Rules, gamma: float, 
     for i in range(length):
         mean[room.prefix[i]] = OUT
     bound_all(bounds, gamma)
-    cut, cut_allowed = _cuts(vectors, lists, rules, gamma, length)
+    cut, cut_allowed = _cuts(vectors, lists, rules, out, gamma, length)
     outside = nodes.outside[node]
     outside[:] = OUT
     outside[LAST] = -1.0
@@ -131,7 +138,7 @@ def _build(vectors: ItemVectors, lists: Shortlists, rules: Rules, gamma: float, 
             if bound[item] <= OUT / 2.0:
                 continue
             later = bound[item] + MAX_DRIFT * width[item]
-            allowed = later >= cut_allowed and not barred_for_good(rules, vectors.rows[item], length)
+            allowed = later >= cut_allowed and not barred_in_any_order(rules, vectors.rows[item], out, length)
             if later >= cut or allowed:
                 at_entry = first + size
                 entries.item[at_entry] = item
@@ -192,7 +199,7 @@ def rank_under_rules(
     if counts[PLAINLY] != 0:
         counts[PLAIN] += 1
         return False
-    ruled = with_servers(rules, begin(rules, vectors.rows, out))
+    begin(rules, vectors.rows[:0], out)
     room.left[:] = 1.0
     counts[BUILT] = -1
     key = np.uint64(0)
@@ -200,9 +207,14 @@ def rank_under_rules(
     dense_known = False
     position = 0
     while position < len(out):
+        open_position(rules, out, position)
+        if rules.target[0] > 0:  # not all quotas can be met, and by how much depends on the order of those above
+            counts[PREPARED] = 0
+            counts[PLAIN] += 1
+            return False
         node, at = _find(nodes, room.prefix, key, position)
         if node < 0:
-            node = _build(vectors, lists, ruled, gamma, key, position, at)
+            node = _build(vectors, lists, rules, out, gamma, key, position, at)
         best, by, other, first = -1, -1, -1, 0
         if node >= 0:
             first, size = nodes.whole[node, FIRST], nodes.whole[node, SIZE]
@@ -213,21 +225,20 @@ def rank_under_rules(
                 dense_known = True
             _open(entries, first, size, opened, room.today, gamma, drift, tolerance, long)
             counts[VISITED] += size
-            open_position(ruled, out, position)
             best = _best(
                 items, state, entries, opened, room, counts, first, size, gamma, tolerance, nodes.whole[node, GUESS]
             )
             nodes.whole[node, GUESS] = best
             now, end = nodes.outside[node, NOW], nodes.outside[node, END]
             if bound[best] > now + (end - now) * (drift / MAX_DRIFT) + tolerance:
-                by = barred_by(ruled, vectors.rows[entries.item[first + best]], out, position)
+                by = barred_by(rules, vectors.rows[entries.item[first + best]], out, position)
             else:
                 best = -1
             if by >= 0:  # the best of all is held back: now the best of those that are allowed
                 other, best, last = best, -1, int(nodes.outside[node, LAST])
                 held_scores[position] = bound[other]
                 for i in range(size):
-                    if i == other or barred_by(ruled, vectors.rows[entries.item[first + i]], out, position) >= 0:
+                    if i == other or barred_by(rules, vectors.rows[entries.item[first + i]], out, position) >= 0:
                         bound[i] = -np.inf
                         opened.level[i] = 2
                     else:
@@ -253,10 +264,10 @@ def rank_under_rules(
         means[position], widths[position] = opened.numbers[EXACT_MEAN, best], opened.numbers[EXACT_WIDTH, best]
         held_by[position] = by
         held[position] = vectors.rows[entries.item[first + other]] if by >= 0 else -1
-        fill_position(ruled, out, position, vectors.rows[item])
+        fill_position(rules, out, position, vectors.rows[item])
         place(vectors.rows[item], items, room.left, features[position])
         _insert(room.prefix, position, item)
         key ^= _hash(item)
         position += 1
-    find_broken(ruled, out, broken)
+    find_broken(rules, out, broken)
     return True

@@ -131,7 +131,8 @@ class ListRules:
         if not timed(self.rules) or now == self.now:
             return self
         later = copy.copy(self)
-        later.__dict__.pop("admitted", None)
+        for name in ("admitted", "_servers"):
+            later.__dict__.pop(name, None)
         later._look_at_clock(now)
         return later
 
@@ -176,6 +177,18 @@ class ListRules:
             taken=np.zeros(n_items, dtype=bool),
             target=np.empty(1, dtype=np.int64),
         )
+
+    def for_all(self, k: int) -> kernel.Rules:
+        """What kernels take that choose from all items: the rows that may serve a quota are listed already."""
+        return self.arrays(k)._replace(servers=self._servers)
+
+    @cached_property
+    def _servers(self) -> IntArray:
+        """The rows that fit a quota and that the filters allow."""
+        serves = np.zeros(len(self.catalog), dtype=bool)
+        for r in np.flatnonzero(self._kind == LEAST).tolist():
+            serves |= self._fits[self._start[r] + 1 + self._codes[self._attribute[r]]]
+        return np.flatnonzero(serves & self.admitted)
 
     def in_order(self, order: Sequence[int] | IntArray, k: int, items: IntArray | None = None) -> InOrder:
         """A list of ``k`` rows: at each position the first of ``order`` that the rules allow there.
