@@ -157,8 +157,15 @@ class ListRules:
             mask &= self._fits[self._start[r] + 1 + self._codes[self._attribute[r]]]
         return mask
 
-    def arrays(self, k: int, rows: IntArray | None = None) -> kernel.Rules:
-        """What the kernels take for one list of ``k`` items, over all items or over these rows."""
+    def arrays(self, k: int, rows: IntArray | None = None, servers: IntArray | None = None) -> kernel.Rules:
+        """What the kernels take for one list of ``k`` items, over all items or over these rows.
+
+        ``servers`` are the rows that may serve a quota, if they are known; or else there is room for them.
+        """
+        if servers is None:
+            servers = np.empty(
+                (len(self.catalog) if rows is None else len(rows)) if self._quotas else 0, dtype=np.int64
+            )
         codes = self._codes if rows is None else np.ascontiguousarray(self._codes[:, rows])
         n_items = codes.shape[1]
         return kernel.Rules(
@@ -172,7 +179,7 @@ class ListRules:
             counts=np.zeros(len(self._fits), dtype=np.int64),
             on=np.empty(len(self), dtype=bool),
             needed=np.empty(len(self), dtype=np.int64),
-            servers=np.empty(n_items if self._quotas else 0, dtype=np.int64),
+            servers=servers,
             picked=np.empty(k, dtype=np.int64),
             taken=np.zeros(n_items, dtype=bool),
             target=np.empty(1, dtype=np.int64),
@@ -180,7 +187,7 @@ class ListRules:
 
     def for_all(self, k: int) -> kernel.Rules:
         """What kernels take that choose from all items: the rows that may serve a quota are listed already."""
-        return self.arrays(k)._replace(servers=self._servers)
+        return self.arrays(k, servers=self._servers)
 
     @cached_property
     def _servers(self) -> IntArray:
