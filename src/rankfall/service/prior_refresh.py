@@ -22,7 +22,8 @@ from rankfall.journal.fold import ModelHistory
 from rankfall.journal.priors import encode_prior
 from rankfall.kernels.own_statistics import Own
 from rankfall.policies import LinearPolicy
-from rankfall.policies.linear.empirical_bayes import Statistics, learn_prior
+from rankfall.policies.linear.empirical_bayes import Statistics, learn_prior, rounds_again
+from rankfall.policies.linear.prior import Prior
 from rankfall.service.commands import Command, KeepPrior
 from rankfall.service.model import Model
 from rankfall.service.state import ServerState
@@ -84,17 +85,29 @@ def refreshed(
 ) -> KeepPrior | None:
     """A prior learned from what the journal has up to a position, to be kept; None if users are too few yet.
 
+    If they are too few now that some were forgotten, they start from nothing again.
+
     ``rest`` is called with the seconds that each part took.
     """
     policy = model.template.policy
     assert isinstance(policy, LinearPolicy)
     columns = len(policy.weights)
     read = _read(store, model, known, columns, rest)
-    before = None if _is_stale(model.history) else model.prior_at(store, known)  # nothing of who was forgotten goes on
-    if len(read.owns) < FIRST_USERS and not _is_stale(model.history):
-        return None
-    prior = learn_prior(Statistics.of(read.owns, columns), start=None if before is None else before.prior)
+    stale = _is_stale(model.history)
+    if len(read.owns) < FIRST_USERS:  # nor may the weights of so few be seen by all
+        return KeepPrior(model.name, _nothing(columns), known) if stale else None
+    before = None if stale else model.prior_at(store, known)  # nothing of who was forgotten goes on
+    prior = learn_prior(
+        Statistics.of(read.owns, columns),
+        start=None if before is None else before.prior,
+        rounds=rounds_again(len(read.owns)),
+    )
     return KeepPrior(model.name, PriorLearned(encode_prior(prior), len(read.owns), read.lists), known)
+
+
+def _nothing(columns: int) -> PriorLearned:
+    """The prior of ridge regression, in the place of one."""
+    return PriorLearned(encode_prior(Prior.identity(columns)), 0, 0)
 
 
 def _read(store: Store, model: Model, known: Position, columns: int, rest: Callable[[float], None]) -> _Read:
@@ -116,7 +129,7 @@ def _read(store: Store, model: Model, known: Position, columns: int, rest: Calla
 def _chosen(store: Store, model: str, most: int) -> list[str]:
     """The users to learn from: those who came last, and some of all, spread evenly over their names."""
     recent = store.recent_owners(model, RECENT, most)
-    others = sorted(set(store.saved_owners(model)) - set(recent))
+    others = sorted(set(store.saved_owners(model, most)) - set(recent))
     if len(recent) + len(others) > most:
         recent = recent[: max(most - len(others), most // 2)]
         spread = np.linspace(0, len(others) - 1, min(len(others), most - len(recent))).round().astype(int)
