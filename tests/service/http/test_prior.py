@@ -52,7 +52,7 @@ def test_it_is_in_the_description_and_in_the_metrics(tmp_path: Path, catalog: Pa
                 await visit(client, user, n % 3 + 1)
                 await visit(client, user, None)
             engine = shared.engine
-            keep = refreshed(engine.reader, engine.state.model("own"), engine.state.position)
+            keep = refreshed(engine.reader, engine.state.model("own"), engine.state.mark)
             assert keep is not None
             assert await engine.writer.submit(keep)
             prior = decode_prior(keep.prior.prior)
