@@ -79,6 +79,7 @@ class Run:
             "acknowledged requests": callers.seen["acknowledged"],
             "lists acknowledged": len(callers.shown),
             "feedback acknowledged": sum(len(one.results) for one in callers.shown),
+            "outcomes acknowledged": callers.seen["outcome"],
             "requests without an answer": callers.seen["cut"],
             "requests answered 503": callers.seen["503"],
             "lists that were the baseline": callers.seen["fallback"],

@@ -13,6 +13,9 @@ ROOT = Path(__file__).parents[1]
 def test_the_public_surface() -> None:
     assert sorted(rankfall.__all__) == [
         "AcrossUsers",
+        "Apart",
+        "AtLeast",
+        "AtMost",
         "BatchRank",
         "Bound",
         "BubbleRank",
@@ -61,6 +64,7 @@ def test_the_public_surface() -> None:
         "LinearPolicy",
         "ManyUsers",
         "Number",
+        "Only",
         "PDGD",
         "POLICIES",
         "PerItem",

@@ -276,5 +276,17 @@ from .users.fitting import (
 from .users.fitting import (
     fit_position_based as fit_position_based,
 )
+from .wire.rules import (
+    Apart as Apart,
+)
+from .wire.rules import (
+    AtLeast as AtLeast,
+)
+from .wire.rules import (
+    AtMost as AtMost,
+)
+from .wire.rules import (
+    Only as Only,
+)
 
 __version__: str

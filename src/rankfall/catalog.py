@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankfall.arrays import FloatArray, IntArray, finite, frozen
+from rankfall.attribute_columns import MIXED, column_values, read_columns, written_columns
+from rankfall.attributes import Attributes
 from rankfall.errors import CatalogError, FileError
 from rankfall.files import reading_parquet, replacing
 from rankfall.frames import html_table
@@ -72,6 +74,8 @@ class Catalog:
     topics : one unique name for each column of ``coverage``; "topic 0", "topic 1", ... when not given.
     features : one unique name for each column of ``relevance``; "feature 0", "feature 1", ... when not given.
     recipe : how columns of a table became the features, if it is known; see :mod:`rankfall.recipe`.
+    attributes : what else is known of the items, by name: for each a value that is text, a number, true or false, or
+        None. No policy learns from them; rules of lists look at them (docs/rules.md).
 
     >>> catalog = Catalog(coverage=[[0.9, 0.0], [0.8, 0.1]], relevance=[[1.0], [0.5]], ids=["a", "b"])
     >>> catalog
@@ -90,6 +94,7 @@ class Catalog:
         topics: Iterable[str] | None = None,
         features: Iterable[str] | None = None,
         recipe: Recipe | None = None,
+        attributes: Mapping[str, Iterable[Any]] | None = None,
         _lineage: str | None = None,
     ) -> None:
         if coverage is None and relevance is None and ids is None:
@@ -124,6 +129,9 @@ class Catalog:
         if recipe is not None and recipe.features != self.features:
             raise CatalogError(f"the recipe gives features {list(recipe.features)}, not {list(self.features)}")
         self.recipe: Recipe | None = recipe
+        self.attributes: Attributes = (
+            attributes if isinstance(attributes, Attributes) else Attributes.of(attributes, n_items)
+        )
         self._lineage: str | None = _lineage
 
     def __len__(self) -> int:
@@ -156,6 +164,7 @@ class Catalog:
             and self.recipe == other.recipe
             and np.array_equal(self.coverage, other.coverage)
             and np.array_equal(self.relevance, other.relevance)
+            and self.attributes == other.attributes
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -242,6 +251,9 @@ class Catalog:
             np.concatenate([self.relevance, items.relevance]),
             self.ids + items.ids,
             None if self.titles is None else self.titles + (items.titles or ()),
+            self.attributes.with_values(
+                np.arange(len(self), len(self) + len(items)), items.attributes, len(self) + len(items)
+            ),
         )
         catalog._row_of = self._row_of | {item: row for row, item in enumerate(items.ids, len(self))}
         return catalog
@@ -258,7 +270,8 @@ class Catalog:
             for row, title in zip(rows, items.titles, strict=True):
                 renamed[row] = title
             titles = tuple(renamed)
-        catalog = self._like(coverage, relevance, self.ids, titles)
+        attributes = self.attributes.with_values(rows, items.attributes, len(self))
+        catalog = self._like(coverage, relevance, self.ids, titles, attributes)
         catalog._row_of = self._row_of
         return catalog
 
@@ -269,7 +282,8 @@ class Catalog:
         left, stays = np.flatnonzero(keep), keep.tolist()
         titles = None if self.titles is None else tuple(compress(self.titles, stays))
         ids = tuple(compress(self.ids, stays))
-        return self._like(self.coverage.take(left, axis=0), self.relevance.take(left, axis=0), ids, titles)
+        coverage, relevance = self.coverage.take(left, axis=0), self.relevance.take(left, axis=0)
+        return self._like(coverage, relevance, ids, titles, self.attributes.take(left))
 
     def with_topics(self, names: Iterable[str]) -> Catalog:
         """The same items with further topics, which none of them covers.
@@ -280,7 +294,7 @@ class Catalog:
         added = tuple(names)
         topics = _unique("topics", (*self.topics, *added), numbered("topic", self.n_topics + len(added)))
         coverage = np.hstack([self.coverage, np.zeros((len(self), len(added)))])
-        catalog = self._like(coverage, self.relevance, self.ids, self.titles)
+        catalog = self._like(coverage, self.relevance, self.ids, self.titles, self.attributes)
         catalog.topics = topics
         if "_row_of" in self.__dict__:
             catalog._row_of = self._row_of
@@ -290,8 +304,20 @@ class Catalog:
         """The same items with another recipe, by which later ones become features; names of features are its names."""
         if len(recipe.features) != self.n_features:
             raise CatalogError(f"a recipe of {len(recipe.features)} features for a catalog of {self.n_features}")
-        catalog = self._like(self.coverage, self.relevance, self.ids, self.titles)
+        catalog = self._like(self.coverage, self.relevance, self.ids, self.titles, self.attributes)
         catalog.features, catalog.recipe = recipe.features, recipe
+        if "_row_of" in self.__dict__:
+            catalog._row_of = self._row_of
+        return catalog
+
+    def with_attributes(self, attributes: Mapping[str, Iterable[Any]]) -> Catalog:
+        """The same items with other attributes.
+
+        >>> Catalog(ids=["a", "b"]).with_attributes({"brand": ["Lego", None]}).attributes["brand"]
+        ('Lego', None)
+        """
+        made = Attributes.of(attributes, len(self))
+        catalog = self._like(self.coverage, self.relevance, self.ids, self.titles, made)
         if "_row_of" in self.__dict__:
             catalog._row_of = self._row_of
         return catalog
@@ -302,12 +328,13 @@ class Catalog:
         relevance: FloatArray,
         ids: tuple[Id, ...],
         titles: tuple[str, ...] | None,
+        attributes: Attributes,
     ) -> Catalog:
         """A catalog of the same line, from parts of catalogs, which were checked when those were made."""
         catalog = object.__new__(Catalog)
         catalog.coverage, catalog.relevance = frozen(coverage), frozen(relevance)
         catalog.ids, catalog.titles, catalog.topics = ids, titles, self.topics
-        catalog.features, catalog.recipe = self.features, self.recipe
+        catalog.features, catalog.recipe, catalog.attributes = self.features, self.recipe, attributes
         catalog._lineage = self.lineage
         return catalog
 
@@ -328,6 +355,7 @@ class Catalog:
         features: Sequence[str] = (),
         topic_names: Sequence[str] | None = None,
         topic_weight: float = TOPIC_WEIGHT,
+        attributes: Sequence[str] = (),
     ) -> Catalog:
         """A catalog from a polars or pandas frame, its numbers as they are.
 
@@ -343,6 +371,7 @@ class Catalog:
         topic_names : the topics, in the order wanted; by default those that occur, sorted.
         topic_weight : coverage of a topic that is merely named. At 1 a second item of the same topic
             gains nothing; lower values let a list come back to a topic. docs/catalogs.md has measurements.
+        attributes : names of the columns that become attributes: text, numbers, true and false, dates and moments.
 
         >>> import polars as pl
         >>> frame = pl.DataFrame({"id": [7, 9], "genres": ["Drama|War", "Drama"], "score": [0.1, 0.4]})
@@ -351,7 +380,7 @@ class Catalog:
         (('Drama', 'War'), [[0.5, 0.5], [0.5, 0.0]])
         """
         columns = list(frame.columns)
-        for name in (id, title, topics, *features):
+        for name in (id, title, topics, *features, *attributes):
             if name is not None and name not in columns:
                 raise CatalogError(f"the frame has no column {name!r}; it has {columns}")
         ids = frame[id].to_list()
@@ -367,10 +396,13 @@ class Catalog:
             relevance = np.array([[_weight(v, f) for v in values] for f, values in zip(features, block, strict=True)])
             relevance = relevance.reshape(len(features), len(ids)).T
         titles = None if title is None else ["" if t is None else str(t) for t in frame[title].to_list()]
-        return cls(coverage, relevance, ids=ids, titles=titles, topics=names, features=features or None)
+        known = {name: column_values(frame[name].to_list()) for name in attributes}
+        return cls(
+            coverage, relevance, ids=ids, titles=titles, topics=names, features=features or None, attributes=known
+        )
 
     def to_frame(self) -> pl.DataFrame:
-        """A polars frame: ``id``, ``title`` if there are any, one column a topic, one a feature."""
+        """A polars frame: ``id``, ``title`` if there are any, one column a topic, one a feature, one an attribute."""
         import polars as pl
 
         columns: dict[str, Any] = {"id": pl.Series(list(self.ids), dtype=_id_type(self.ids))}
@@ -378,7 +410,7 @@ class Catalog:
             columns["title"] = pl.Series(list(self.titles), dtype=pl.String)
         columns |= {f"{_COVERAGE}{name}": self.coverage[:, j] for j, name in enumerate(self.topics)}
         columns |= {name: self.relevance[:, j] for j, name in enumerate(feature_columns(self.features))}
-        return pl.DataFrame(columns)
+        return pl.DataFrame(columns | written_columns(self.attributes).columns)
 
     def write_parquet(self, path: str | Path) -> None:
         """Write everything to one Parquet file, which :meth:`read_parquet` gives back exactly."""
@@ -386,6 +418,8 @@ class Catalog:
             known = {_LINEAGE: self.lineage, FEATURES: json.dumps(self.features)}
             if self.recipe is not None:
                 known[_RECIPE] = self.recipe.encode().decode()
+            if mixed := written_columns(self.attributes).mixed:
+                known[MIXED] = json.dumps(mixed)
             self.to_frame().write_parquet(temporary, metadata=known)
 
     @classmethod
@@ -411,6 +445,7 @@ class Catalog:
             topics=[name.removeprefix(_COVERAGE) for name in topics],
             features=json.loads(known[FEATURES]) if FEATURES in known else None,
             recipe=Recipe.decode(known[_RECIPE]) if _RECIPE in known else None,
+            attributes=read_columns(frame, json.loads(known.get(MIXED, "[]"))),
             _lineage=known.get(_LINEAGE),
         )
 

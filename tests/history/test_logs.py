@@ -27,6 +27,7 @@ from rankfall.policies.forgetting import Discount, Forgetting, Window
 from rankfall.service.commands import ChangeSettings, CreateModel, PatchItem, PutItems, Reset, Restore, TakeSnapshot
 from rankfall.service.engine import Engine
 from rankfall.service.items import catalog_of
+from rankfall.service.prior_refresh import refreshed
 from rankfall.service.setup import prepare
 from rankfall.stores import open_store
 from rankfall.wire import ItemBody, ItemPatch, ModelSettings
@@ -217,6 +218,31 @@ def test_the_same_policy_learns_the_same_from_the_log(place: str, tmp_path: Path
     assert found.counts.same_list > 50  # a list asked for while feedback was folded may be one answer ahead
     assert found.estimate is None
     assert '"randomize"' in (found.why or "")
+
+
+@pytest.mark.parametrize("forgetting", [None, Discount(0.9), Window(5)], ids=str)
+def test_a_replay_starts_users_from_the_priors_of_the_log(
+    tmp_path: Path, forgetting: Forgetting | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rankfall.service.prior_refresh.FIRST_USERS", 4)
+    setting = {Discount: {"discount": 0.9}, Window: {"window": 5}}.get(type(forgetting))
+    with running(str(tmp_path / "data"), scope="user", forgetting=setting) as engine:
+        for seed in (0, 1):
+            drive(engine, 40, seed=seed)
+            keep = refreshed(engine.reader, engine.state.model("default"), engine.state.position)
+            assert keep is not None
+            assert engine.write(keep)
+        drive(engine, 20, seed=2)
+        export(engine.store, tmp_path)
+        found = replay(Log(tmp_path), "CascadeHybrid", 0.5, forgetting=forgetting)
+        for user in ("u0", "u1", "u2", "u3"):
+            assert same(found.policies[user].state(), state_of(engine, key=user))
+            assert same(batch_state(tmp_path, key=user, forgetting=forgetting), state_of(engine, key=user))
+    assert not found.notes
+    for policy in ("CascadeLSB", "CascadeTS"):
+        assert f"here from nothing: {policy} has other weights" in str(replay(Log(tmp_path), policy, 1.0).notes)
+    shared = replay(Log(tmp_path), "CascadeHybrid", 0.5, "global")
+    assert not shared.notes
 
 
 @pytest.mark.parametrize(

@@ -13,29 +13,32 @@ from rankfall.array_container import pack
 from rankfall.journal.catalogs import CatalogState, decode_catalog, encode_catalog, shape_of
 from rankfall.journal.entries import CatalogChanged, ItemPatched
 
-Plain = dict[str, tuple[str, list[float], list[float]]]
-"""Items by id, in the order of rows: title, coverage, relevance."""
+Plain = dict[str, tuple[str, list[float], list[float], dict[str, Any]]]
+"""Items by id, in the order of rows: title, coverage, relevance, attributes."""
 
 
 def catalog_of(items: Plain) -> Catalog:
     return Catalog(
-        np.array([coverage for _, coverage, _ in items.values()]).reshape(-1, 2),
-        np.array([relevance for _, _, relevance in items.values()]).reshape(-1, 1),
+        np.array([coverage for _, coverage, _, _ in items.values()]).reshape(-1, 2),
+        np.array([relevance for _, _, relevance, _ in items.values()]).reshape(-1, 1),
         ids=list(items),
-        titles=[title for title, _, _ in items.values()],
+        titles=[title for title, _, _, _ in items.values()],
         topics=["x", "y"],
+        attributes={name: [known.get(name) for _, _, _, known in items.values()] for name in ("brand", "new")},
     )
 
 
-START: Plain = {f"i{n}": (f"Title {n}", [n / 10, 0.5], [float(n)]) for n in range(4)}
+START: Plain = {f"i{n}": (f"Title {n}", [n / 10, 0.5], [float(n)], {"brand": f"b{n % 2}"}) for n in range(4)}
 
 
 def applied(items: Plain, change: dict[str, Any]) -> Plain:
     """What a change means, in plain Python."""
     items = {} if change.get("replace") else dict(items)
     if (patch := change.get("patch")) and patch["id"] in items:
-        title, (x, y), relevance = items[patch["id"]]
-        items[patch["id"]] = (patch.get("title") or title, [patch.get("x", x), y], relevance)
+        title, (x, y), relevance, known = items[patch["id"]]
+        merged = {**known, **patch.get("attributes", {})}
+        known = {name: value for name, value in merged.items() if value is not None}
+        items[patch["id"]] = (patch.get("title") or title, [patch.get("x", x), y], relevance, known)
     items |= change.get("put", {})
     left = {item: values for item, values in items.items() if item not in change.get("delete", [])}
     return left or items  # the last item always stays
@@ -45,7 +48,8 @@ def record_of(change: dict[str, Any]) -> CatalogChanged:
     put, patch = change.get("put"), change.get("patch")
     patched = None
     if patch:
-        patched = ItemPatched(patch["id"], patch.get("title"), {"x": patch["x"]} if "x" in patch else None)
+        coverage = {"x": patch["x"]} if "x" in patch else None
+        patched = ItemPatched(patch["id"], patch.get("title"), coverage, attributes=patch.get("attributes"))
     return CatalogChanged(
         replace=change.get("replace", False),
         items=encode_catalog(catalog_of(put)) if put else None,
@@ -56,11 +60,22 @@ def record_of(change: dict[str, Any]) -> CatalogChanged:
 
 ids = st.sampled_from([f"i{n}" for n in range(7)])
 units = st.integers(0, 10).map(lambda n: n / 10)
-items = st.dictionaries(ids, st.tuples(st.sampled_from(["A", "B"]), st.tuples(units, units).map(list), st.just([1.0])))
+brands, news = st.sampled_from(["b0", "b1", 7]), st.booleans()
+known = st.fixed_dictionaries({}, optional={"brand": brands, "new": news})
+changed = st.fixed_dictionaries({}, optional={"brand": brands | st.none(), "new": news | st.none()})
+items = st.dictionaries(
+    ids, st.tuples(st.sampled_from(["A", "B"]), st.tuples(units, units).map(list), st.just([1.0]), known)
+)
 changes = st.one_of(
     st.fixed_dictionaries({"put": items.filter(bool)}, optional={"delete": st.lists(ids, max_size=3)}),
     st.fixed_dictionaries({"delete": st.lists(ids, min_size=1, max_size=7)}),
-    st.fixed_dictionaries({"patch": st.fixed_dictionaries({"id": ids}, optional={"title": st.just("P"), "x": units})}),
+    st.fixed_dictionaries(
+        {
+            "patch": st.fixed_dictionaries(
+                {"id": ids}, optional={"title": st.just("P"), "x": units, "attributes": changed}
+            )
+        }
+    ),
     st.fixed_dictionaries({"replace": st.just(True), "put": items.filter(bool)}),
 )
 
@@ -80,10 +95,12 @@ def test_any_changes_give_the_catalog_of_plain_python(history: list[tuple[dict[s
         for item in [*START, "i5"]:
             assert (item in state) == (item in plain)
             if item in plain:
-                title, coverage, relevance = state.item(item)
-                assert (title, coverage.tolist(), relevance.tolist()) == plain[item]
+                title, coverage, relevance, attributes = state.item(item)
+                assert (title, coverage.tolist(), relevance.tolist(), dict(attributes)) == plain[item]
+        assert set(state.attributes) >= {name for one in plain.values() for name in one[3]}
         if look:
             assert state.current() == catalog_of(plain)
+            assert state.attributes == sorted(state.current().attributes)
     assert state.current() == catalog_of(plain)
     assert state.current() is state.current()
 
@@ -152,7 +169,7 @@ def test_catalogs_that_0_1_0_wrote_are_read() -> None:
     text = json.dumps({"header": header, "arrays": shapes}).encode()
     old = b"".join([len(text).to_bytes(8, "little"), text, *(array.tobytes() for array in arrays.values())])
     assert old != pack(header, arrays)
-    assert decode_catalog(old) == catalog
+    assert decode_catalog(old) == catalog.with_attributes({})
 
 
 def test_items_that_were_written_before_a_topic_came_do_not_cover_it() -> None:

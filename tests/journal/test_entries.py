@@ -18,6 +18,7 @@ from rankfall.journal.entries import (
     ModelRestored,
     OutcomeGiven,
     Pinned,
+    PriorLearned,
     Record,
     SettingsChanged,
     StoredSettings,
@@ -40,9 +41,11 @@ RECORDS: list[Record] = [
     CatalogChanged(patch=ItemPatched(7, title="A", coverage={"x": 0.1}, relevance=(0.3,)), delete=(1,)),
     ModelCreated(policy="CascadeHybrid", gamma=1 / 3, forgetting=Forgetting(window=3), feedback=None),
     ModelCreated(rewards={"click": 0.5, "purchase": 1 / 3}),
+    ModelCreated(scope="user", across_users=True),
     SettingsChanged(pinned=(Pinned("a", 1),), blocked=("b", "c")),
     ModelReset(),
     ModelRestored(17, "s-1"),
+    PriorLearned(b"\x00prior", users=12, lists=40),
     UserForgotten("salt", "digest"),
 ]
 

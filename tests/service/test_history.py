@@ -1,7 +1,7 @@
 """Whatever happens, in whatever order: the state is what the accepted answers say, bit for bit."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,14 @@ from hypothesis import strategies as st
 
 from rankfall.errors import ConflictError, NotFoundError
 from rankfall.history.export import export
+from rankfall.journal.priors import decode_prior
 from rankfall.policies.context import Context
 from rankfall.policies.linear import crosses
 from rankfall.policies.linear.crosses import Crosses
+from rankfall.policies.linear.prior import Prior
 from rankfall.policies.linear.ridge import Ridge
 from rankfall.service.commands import Activate, ForgetUser, PatchItem, PutItems, Reset, Restore, TakeSnapshot
+from rankfall.service.prior_refresh import refreshed
 from rankfall.service.template import changed
 from rankfall.stores import Event
 from rankfall.wire import Candidate, ItemPatch
@@ -31,25 +34,35 @@ def early_choices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 USERS = ["anna", "ben", "cleo", "dora"]
+REWARDS = {"click": 1, "cart": 2, "bought": 5, "no": -1}
+DECLARED = {
+    "context": {"hour": {"kind": "hour"}, "device": {"kind": "category", "levels": ["tv", "web"]}},
+    "request_features": {"match": {"scale": 2.0}},
+}
 MODELS: dict[str, dict[str, Any]] = {
     "shared": {"scope": "global"},
     "own": {"scope": "user"},
     "counted": {"scope": "global", "policy": "CascadeKLUCB"},
     "recent": {"scope": "user", "policy": "CascadeSWUCB", "forgetting": {"window": 3}},
-    "valued": {"scope": "user", "rewards": {"click": 1, "cart": 2, "bought": 5, "no": -1}},
+    "valued": {"scope": "user", "rewards": REWARDS},
     "valued by all": {
         "scope": "global",
         "feedback": "last_click",
         "rewards": {"click": 0.5, "cart": 0.2, "bought": 0.3, "no": -2},
     },
+    "together": {"scope": "user", "across_users": True},
+    "valued together": {
+        "scope": "user",
+        "across_users": True,
+        "rewards": {"click": 1, "cart": 2, "bought": 5, "no": -1},
+    },
+    "in context": {"scope": "user", **DECLARED},
+    "valued in context": {"scope": "global", "rewards": REWARDS, **DECLARED},
+    "together in context": {"scope": "user", "across_users": True, **DECLARED},
 }
-CONTEXT = {"hour": {"kind": "hour"}, "device": {"kind": "category", "levels": ["tv", "web"]}}
-FEATURES = {"match": {"scale": 2.0}}
-for name, more in (("in context", {}), ("valued in context", {"rewards": MODELS["valued"]["rewards"]})):
-    scope = "global" if more else "user"
-    MODELS[name] = {"scope": scope, "context": CONTEXT, "request_features": FEATURES, **more}
 ALIKE = {
     "in context": ["CascadeHybrid", "CascadeHybridTS"],
+    "together in context": ["CascadeHybrid", "CascadeHybridTS"],
     "valued in context": ["CascadeHybrid", "CascadeHybridGreedy"],
     "shared": ["CascadeHybrid", "CascadeHybridTS", "CascadeHybridGreedy", "CascadeHybridEpsilon"],
     "own": ["CascadeHybrid", "CascadeHybridTS"],
@@ -57,12 +70,17 @@ ALIKE = {
     "recent": ["CascadeSWUCB"],
     "valued": ["CascadeHybrid", "CascadeHybridGreedy"],
     "valued by all": ["CascadeHybrid", "CascadeHybridTS"],
+    "together": ["CascadeHybrid", "CascadeHybridTS"],
+    "valued together": ["CascadeHybrid", "CascadeHybridGreedy"],
 }
+TOGETHER = [name for name, words in MODELS.items() if words.get("across_users")]
 TYPES = ["cart", "bought", "no"]
 
 
 def state_of(model: str, learned: list[Any]) -> dict[str, bytes]:
     """The state of a model after these lists, computed by itself."""
+    if model in TOGETHER:
+        return together(learned, **MODELS[model])
     if "context" in MODELS[model]:
         return in_context(learned, MODELS[model].get("rewards"))
     if "rewards" in MODELS[model]:
@@ -105,7 +123,7 @@ def in_context(lessons: list[Any], rewards: dict[str, float] | None) -> dict[str
     How far the context may move preferences is chosen from the clicks alone.
     """
     model = Ridge(25)
-    crossed = Crosses(Context(CONTEXT), 5, model, None)
+    crossed = Crosses(Context(DECLARED["context"]), 5, model, None)
     worth, largest = rewards or {"click": 1.0}, max((rewards or {"click": 1.0}).values())
     for lesson in lessons:
         kept, clicks, before, later = lesson if rewards else (lesson[0], lesson[1], [], None)
@@ -128,6 +146,43 @@ def in_context(lessons: list[Any], rewards: dict[str, float] | None) -> dict[str
     return {name: array.tobytes() for name, array in (model.arrays() | crossed.arrays()).items()}
 
 
+def together(
+    lessons: list[Any], rewards: dict[str, float] | None = None, context: Any = None, **_: Any
+) -> dict[str, bytes]:
+    """Ridge regression that starts from the last prior there was; lessons are those of the other two, and priors.
+
+    With a context the prior says how far it may move preferences: nothing else is chosen or kept.
+    """
+    rewards = rewards or {"click": 1.0}
+    columns = 25 if context else 4
+    model, largest = Ridge(columns, prior=Prior.identity(columns)), max(rewards.values())
+    earned: dict[int, Any] = {}  # what the items of each list have earned
+    for lesson in lessons:
+        if isinstance(lesson, Prior):
+            model = model.with_prior(lesson)
+            continue
+        kept, clicks, before, later = lesson if len(lesson) == 4 else (lesson[0], [lesson[1]], [], None)
+        clicks = [click for click in clicks if click is not None]
+        numbers = np.frombuffer(kept)
+        rows = numbers[: -5 if context else None].reshape(-1, 5 if context else 4)
+        if context:
+            rows = np.array([np.kron(numbers[-5:], row) for row in rows])
+        last = clicks[0] if clicks else len(rows) - 1
+        if later is not None:
+            at, kind, value = later
+            if at <= last:
+                model.earn(rows[at], rewards[kind] * value / largest, earned[id(kept)][at])
+            earned[id(kept)][at] += rewards[kind] * value / largest
+            continue
+        own = earned[id(kept)] = np.zeros(len(rows))
+        own[clicks] = rewards["click"] / largest
+        for at, kind, value in before:
+            own[at] += rewards[kind] * value / largest
+        model.learn(rows[: last + 1], own[: last + 1].copy())
+    crossed = {"cross_scales": np.ones(3), "cross_clicks": np.zeros(0), "cross_sums": np.zeros(2)} if context else {}
+    return {name: array.tobytes() for name, array in (model.arrays() | crossed).items()}
+
+
 def counted(learned: list[Learned], window: int | None) -> dict[str, bytes]:
     """How often each item was seen and clicked: in all lists, or in the last ones."""
     last = learned if window is None else learned[-window:]
@@ -146,6 +201,11 @@ def counted(learned: list[Learned], window: int | None) -> dict[str, bytes]:
         arrays["window"] = np.array(padded, dtype=np.int64)
         arrays["hits"] = np.array([-1 if hit is None else hit for _, hit in seen], dtype=np.int64)
     return {name: array.tobytes() for name, array in arrays.items()}
+
+
+@pytest.fixture(autouse=True)
+def _any_users_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rankfall.service.prior_refresh.FIRST_USERS", 1)
 
 
 class History:
@@ -214,6 +274,11 @@ class History:
             lesson = (event.features, clicks, list(self.outcomes.get(event.id, [])), None)
         self.learned[event.model].setdefault(event.owner, []).append(lesson)
 
+    def visit(self, model: str, user: str, clicks: list[int]) -> None:
+        """A list, and feedback on an earlier one that has none, or on it."""
+        self.rank(model, user, defer=False, k=4)
+        self.feedback([(next(n for n, event in enumerate(self.events) if event.id in self.open), clicks)])
+
     def outcome(self, n: int, position: int, kind: str, value: float, name: str | None) -> None:
         """Something comes of a list: before its clicks, with them still to come, or long after."""
         if not self.events:
@@ -227,7 +292,8 @@ class History:
             assert fed.result in ("rejected", "unknown")  # its user may be forgotten
             return
         lists = self.learned[event.model].get(event.owner, [])
-        taught = [lesson for lesson in lists if lesson[0] is event.features and lesson[3] is None]
+        own = [lesson for lesson in lists if not isinstance(lesson, Prior)]
+        taught = [lesson for lesson in own if lesson[0] is event.features and lesson[3] is None]
         key = name or (at, kind)
         if fed.result == "accepted":
             assert (event.id, key) not in self.told
@@ -303,10 +369,27 @@ class History:
         own = [model for model, words in MODELS.items() if words["scope"] == "user"]
         for known in [*map(self.learned.get, own), *(known for model, _, known in self.snapshots if model in own)]:
             assert known is not None
-            known.pop(user, None)
+            known[user] = [lesson for lesson in known.get(user, []) if isinstance(lesson, Prior)]
         for event in self.events:
             if event.model in own and event.owner == user:
                 self.open.pop(event.id, None)
+
+    def refresh(self, model: str, elsewhere: bool) -> None:
+        """Users start from a prior learned from all, here or on another server."""
+        engine = open_engine(self.place, self.clock, room=self.room) if elsewhere else self.engine
+        try:
+            keep = refreshed(engine.reader, engine.model(model), engine.state.position)
+            if keep is None:
+                assert all(isinstance(lesson, Prior) for lists in self.learned[model].values() for lesson in lists)
+                return
+            assert engine.write(keep)
+            assert not self.engine.write(keep)  # who comes second has learned from less
+        finally:
+            if elsewhere:
+                engine.crash()
+        self.engine.fold()
+        for user in USERS:
+            self.learned[model].setdefault(user, []).append(decode_prior(keep.prior.prior))
 
     def restart(self, how: str, shift: float) -> None:
         if how == "stop":
@@ -365,9 +448,39 @@ def _operations() -> st.SearchStrategy[list[tuple[Any, ...]]]:
         st.tuples(st.just("snapshot"), models),
         st.tuples(st.just("restore"), st.integers(0, 3)),
         st.tuples(st.just("forget"), users),
+        st.tuples(st.just("refresh"), st.sampled_from(TOGETHER), st.booleans()),
         st.tuples(st.just("restart"), st.sampled_from(["stop", "checkpoint", "crash"]), shift),
     ]
     return st.lists(st.one_of(*often, *often, *often, *seldom), min_size=8, max_size=40)
+
+
+def many_visits(seed: int, length: int = 100) -> list[tuple[Any, ...]]:
+    """Operations on models whose users start together: mostly lists with feedback, so that there is much to learn."""
+    rng = np.random.default_rng(seed)
+
+    def one_of(*among: Any) -> Any:
+        return among[rng.integers(len(among))]
+
+    def clicks() -> list[int]:
+        return [int(click) for click in rng.integers(0, 4, rng.integers(0, 3))]
+
+    made: dict[str, tuple[float, Callable[[], tuple[Any, ...]]]] = {
+        "visit": (40, lambda: (one_of(*TOGETHER), one_of(*USERS[:3]), clicks())),
+        "outcome": (18, lambda: (int(rng.integers(40)), int(rng.integers(4)), one_of(*TYPES), one_of(1.0, 0.1), None)),
+        "refresh": (12, lambda: (one_of(*TOGETHER), one_of(True, False))),
+        "rank": (8, lambda: (one_of(*TOGETHER), one_of(*USERS), False, 4)),
+        "snapshot": (6, lambda: (one_of(*TOGETHER),)),
+        "restore": (5, lambda: (-1 - int(rng.integers(2)),)),
+        "restart": (6, lambda: (one_of("stop", "checkpoint", "crash"), 0.0)),
+        "wait": (2, lambda: (one_of(1.0, WAIT + 1),)),
+        "change": (2, lambda: (one_of(*TOGETHER), 0.5, int(rng.integers(6)))),
+        "put": (2, lambda: (int(rng.integers(11)), 0.3)),
+        "forget": (2, lambda: (one_of(*USERS),)),
+        "reset": (1, lambda: (one_of(*TOGETHER),)),
+        "check": (5, tuple),
+    }
+    weights = np.array([weight for weight, _ in made.values()])
+    return [(name, *made[name][1]()) for name in rng.choice(list(made), length, p=weights / weights.sum()).tolist()]
 
 
 def run_history(place: str, operations: list[tuple[Any, ...]], room: int) -> dict[str, dict[str, bytes]]:
@@ -407,6 +520,11 @@ def test_any_history_gives_the_state_of_its_answers(
     check_history(FOLDERS, tmp_path, operations, room)
 
 
+@pytest.mark.parametrize("seed", range(16))
+def test_any_history_of_users_who_start_together_gives_the_state_of_its_answers(place: str, seed: int) -> None:
+    run_history(place, many_visits(seed), room=(1, 2, 100)[seed % 3])
+
+
 @pytest.mark.soak
 @histories(2000)
 def test_any_history_gives_the_state_of_its_answers_at_length(
@@ -428,12 +546,11 @@ def test_any_history_is_in_its_export(tmp_path: Path, operations: list[tuple[Any
             if operation[0] not in ("reset", "restore"):
                 history.do(operation)
         export(history.engine.store, folder)
-        named = [("valued", user) for user in USERS] + [("in context", user) for user in USERS]
+        named = [(model, user) for model in ("valued", "in context", *TOGETHER) for user in USERS]
         for model, user in [*named, ("valued in context", "")]:
-            if history.learned[model].get(user):
-                known = words["learned"](
-                    folder, model, user, MODELS[model].get("rewards"), MODELS[model].get("context")
-                )
+            if any(not isinstance(lesson, Prior) for lesson in history.learned[model].get(user, [])):
+                declared = MODELS[model].get("rewards"), MODELS[model].get("context")
+                known = words["learned"](folder, model, user, *declared)
                 assert {name: one.tobytes() for name, one in known.items()} == arrays(history.engine, model, user)
     finally:
         history.engine.crash()

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from engines import FakeClock, Quiet, arrays, make_model, open_engine, patch, small_catalog
 from msgspec.structs import replace
-from postgres import Cluster, cluster, stopped
+from postgres import Cluster, cluster, newest_programs, stopped
 from psycopg import sql
 from waiting import PATIENCE, wait_until
 
@@ -188,8 +188,8 @@ def test_a_dump_goes_on_in_another_cluster(postgres: Cluster, postgres_url: str,
 
 
 def test_an_upgraded_cluster_goes_on(postgres: Cluster, postgres_url: str, engine: Quiet) -> None:
-    """By pg_upgrade; to the same version, as there may be only one here: tables and counters move as to a new one."""
-    with stopped(postgres.programs, postgres) as old, stopped(postgres.programs) as new:
+    """By pg_upgrade. If there is no other version here, to the same one: tables and counters move as to a new one."""
+    with stopped(postgres.programs, postgres) as old, stopped(newest_programs(postgres.programs)) as new:
         old.start()
         old.stop()
         new.upgrade(old)

@@ -149,6 +149,18 @@ class Callers:
 
     def _advance(self, client: httpx.Client, one: Shown) -> bool:
         """Do what is left to do for a list, as far as it goes; whether it went all the way."""
+        if not self._ranked(client, one):
+            return False
+        while len(one.results) < one.times:
+            answer = self._post(client, "/v1/feedback", {"event_id": one.event_id, "clicked": one.clicked})
+            if answer is None:
+                one.in_doubt = True
+                return False
+            one.results.append(result_of(answer.json()))
+        return True
+
+    def _ranked(self, client: httpx.Client, one: Shown) -> bool:
+        """Get the list, if it is not there yet; whether it is."""
         if not one.answer:
             answer = self._post(client, f"/v1/models/{one.model}/rank", one.request)
             if answer is None:
@@ -156,12 +168,6 @@ class Callers:
             one.answer = answer.content
             self.shown.append(one)
             self._happened("shown")
-        while len(one.results) < one.times:
-            answer = self._post(client, "/v1/feedback", {"event_id": one.event_id, "clicked": one.clicked})
-            if answer is None:
-                one.in_doubt = True
-                return False
-            one.results.append(result_of(answer.json()))
         return True
 
     def _post(self, client: httpx.Client, path: str, body: dict[str, Any]) -> httpx.Response | None:

@@ -1,9 +1,11 @@
 """A service in this process, driven by a simulated user, and what its log must say, from plain NumPy."""
 
 import asyncio
+import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,9 @@ import numpy as np
 import polars as pl
 
 from rankfall import Catalog, generate
+from rankfall.journal.priors import decode_prior
 from rankfall.policies.forgetting import Forgetting
+from rankfall.policies.linear.prior import Prior
 from rankfall.policies.linear.ridge import Ridge
 from rankfall.service.commands import GiveFeedback
 from rankfall.service.engine import Engine
@@ -78,24 +82,32 @@ def batch_state(
     steps += [
         (row["seq"], row["kind"], json.loads(row["body"]))
         for row in decisions.iter_rows(named=True)
-        if row["kind"] in ("reset", "restore")
+        if row["kind"] in ("reset", "restore", "prior")
     ]
-    return _state(sorted(steps, key=lambda step: step[0]), 2**62, _columns(folder), forgetting).arrays()
+    across = any('"across_users":true' in body for body in decisions.filter(pl.col("kind") == "create")["body"])
+    fresh = partial(_fresh, _columns(folder), forgetting, across)
+    return _state(sorted(steps, key=lambda step: step[0]), 2**62, fresh).arrays()
+
+
+def _fresh(columns: int, forgetting: Forgetting | None, across: bool) -> Ridge:
+    return Ridge(columns, forgetting, Prior.identity(columns) if across else None)
 
 
 def _columns(folder: Path) -> int:
     return int(pl.read_parquet(folder / "events.parquet")["columns"].drop_nulls()[0])
 
 
-def _state(steps: list[tuple[int, str, Any]], upto: int, columns: int, forgetting: Forgetting | None) -> Ridge:
-    ridge = Ridge(columns, forgetting)
+def _state(steps: list[tuple[int, str, Any]], upto: int, fresh: Callable[[], Ridge]) -> Ridge:
+    ridge = fresh()
     for at, kind, what in steps:
         if at > upto:
             break
         if kind == "reset":
-            ridge = Ridge(columns, forgetting)
+            ridge = fresh()
         elif kind == "restore":
-            ridge = _state(steps, what["source"], columns, forgetting)
+            ridge = _state(steps, what["source"], fresh)
+        elif kind == "prior":
+            ridge = ridge.with_prior(decode_prior(base64.b64decode(what["prior"])))
         else:
             features = np.array(what["features"]).reshape(-1, what["columns"])
             seen = min(what["clicked"], default=len(features) - 1) + 1

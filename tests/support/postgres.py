@@ -16,6 +16,8 @@ from ports import ReservedPort
 from psycopg import sql
 from waiting import START_PATIENCE, wait_until
 
+NEWER = "RANKFALL_NEWER_POSTGRES"
+"""The environment variable with the folder of the programs to upgrade to."""
 OWNER = "postgres"  # PostgreSQL refuses to run as root: then it runs as this user, which its packages make
 
 SETTINGS = """
@@ -47,11 +49,18 @@ class Cluster:
         if source is None:
             options = ("--username", OWNER, "--auth", "trust", "--encoding", "UTF8", "--locale", "C", "--no-sync")
             self._run("initdb", "--pgdata", str(self.data), *options)
+            if self.version >= 18:  # from here on pages have checksums, and pg_upgrade wants old and new ones alike
+                self._run("pg_checksums", "--disable", "--pgdata", str(self.data))
         else:
             options = ("--dbname", source.url(), "--checkpoint", "fast", "--no-sync")
             self._run("pg_basebackup", "--pgdata", str(self.data), *options)
         with (self.data / "postgresql.conf").open("a") as file:
             file.write(SETTINGS.format(folder=self.folder, port=self.port))
+
+    @property
+    def version(self) -> int:
+        """Its major version."""
+        return int((self.data / "PG_VERSION").read_text())
 
     def start(self) -> None:
         self._control("start", "--log", str(self.log))
@@ -169,6 +178,11 @@ def stopped(programs: Path, source: Cluster | None = None) -> Iterator[Cluster]:
         yield made
     finally:
         made.remove()
+
+
+def newest_programs(programs: Path) -> Path:
+    """Where the programs of a newer PostgreSQL are, if the environment says so; these, if not."""
+    return Path(os.environ.get(NEWER, programs))
 
 
 def find_programs() -> Path | None:

@@ -60,6 +60,11 @@ def command() -> None:
 )
 @click.option("--features", help="Columns that become features, separated by commas.  [default: all others]")
 @click.option(
+    "--attributes",
+    help="Columns that become attributes, which rules of lists look at, separated by commas; no features then, unless "
+    "--features names them too.",
+)
+@click.option(
     "--as",
     "kinds",
     type=ColumnKind(),
@@ -113,6 +118,7 @@ def build(
     audience: Audience,
     columns: tuple[tuple[str, str], ...],
     log_model: str | None,
+    attributes: str | None,
 ) -> None:
     """Build a catalog from a table of items and, if there is one, a click log.
 
@@ -129,7 +135,7 @@ def build(
         id=id_column,
         title=title,
         topics=topics,
-        features=None if features is None else [name.strip() for name in features.split(",") if name.strip()],
+        features=None if features is None else _names(features),
         kinds=dict(kinds),
         rank=factors,
         topic_weight=topic_weight,
@@ -137,6 +143,7 @@ def build(
         audience=audience,
         log_columns=dict(columns),
         log_model=log_model,
+        attributes=_names(attributes or ""),
     )
     built.catalog.write_parquet(out)
     click.echo(built.describe())
@@ -146,6 +153,10 @@ def build(
         write_catalog_report(built, report, items=str(items), log=None if log is None else str(log))
         click.echo(f"Report: {report}")
     click.echo(f"Serve it: rankfall serve --catalog {out}")
+
+
+def _names(listed: str) -> list[str]:
+    return [name.strip() for name in listed.split(",") if name.strip()]
 
 
 @command.command("sync")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rankfall.attributes import Value, key_of
 from rankfall.catalog import Catalog, Id
 from rankfall.client import Client
 from rankfall.errors import CatalogError
@@ -78,7 +79,13 @@ def difference(client: Client, catalog: Catalog, *, keep: bool = False) -> Chang
 def _same(item: Item, catalog: Catalog, row: int, *, titled: bool) -> bool:
     here = {catalog.topics[j]: float(catalog.coverage[row, j]) for j in np.flatnonzero(catalog.coverage[row])}
     same_title = not titled or item.title == catalog.title(row)
-    return same_title and item.coverage == here and item.relevance == catalog.relevance[row].tolist()
+    same_attributes = _keys(item.attributes) == _keys(catalog.attributes.of_row(row))
+    same_features = item.coverage == here and item.relevance == catalog.relevance[row].tolist()
+    return same_title and same_features and same_attributes
+
+
+def _keys(attributes: dict[str, Value]) -> dict[str, object]:
+    return {name: key_of(value) for name, value in attributes.items()}
 
 
 def synchronise(client: Client, catalog: Catalog, changes: Changes) -> None:
@@ -110,6 +117,7 @@ def _part(catalog: Catalog, ids: Sequence[Id], topics: Sequence[str]) -> Catalog
         topics=topics,
         features=catalog.features,
         recipe=catalog.recipe,
+        attributes=catalog.attributes.take(rows),
     )
 
 

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
+
 from rankfall.errors import InvalidError
 
 Id = str | int
@@ -75,6 +77,8 @@ def lines(values: Iterable[object]) -> bytes:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, msgspec.Struct):
+        return msgspec.to_builtins(value)
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, Iterable):

@@ -134,6 +134,7 @@ def _catalog_schema(shape: CatalogShape, id_type: Any) -> dict[str, Any]:
         "title": pl.String,
         **{f"coverage:{topic}": pl.Float64 for topic in shape.topics},
         **dict.fromkeys(feature_columns(shape.features), pl.Float64),
+        "attributes": pl.String,
     }
 
 
@@ -158,7 +159,9 @@ def _write_decisions(store: Store, cut: Position, model: str | None, decisions: 
             for id_ in put:
                 item = known.catalog.item(id_)
                 later = [0.0] * (topics - len(item.coverage))  # topics that came since
-                catalog.add((entry.position, False, id_, item.title, *item.coverage, *later, *item.relevance))
+                known_of = json.dumps(dict(item.attributes)) if item.attributes else None
+                row = (item.title, *item.coverage, *later, *item.relevance, known_of)
+                catalog.add((entry.position, False, id_, *row))
         if model is None or entry.model in ("", model):
             row = (entry.kind, entry.version, entry.model, entry.owner, entry.body)
             decisions.add((entry.position, _time(entry.at), *row))
@@ -193,6 +196,7 @@ def _event_schema(id_type: Any) -> dict[str, Any]:
         "context": pl.String,
         "context_numbers": pl.List(pl.Float64),
         "candidate_features": pl.String,
+        "rules": pl.String,
     }
 
 
@@ -280,6 +284,7 @@ class _EventRows:
             json.dumps(limits["context"]) if "context" in limits else None,
             None if numbers is None else numbers.tolist(),
             json.dumps(given) if given else None,
+            json.dumps(limits["rules"]) if "rules" in limits else None,
         )
 
     def _features(self, event: Event, shown: int) -> tuple[FloatArray | None, FloatArray | None]:

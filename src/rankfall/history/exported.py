@@ -8,26 +8,37 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 import polars as pl
 
+from rankfall.attributes import Attributes, attributes_of_rows
 from rankfall.catalog import FEATURES, Catalog, Id
 from rankfall.click_logs.exports import EVENTS
 from rankfall.errors import FileError, RankfallError
 from rankfall.history.export import CATALOG, DECISIONS, OUTCOME, OUTCOMES
 from rankfall.history.parquet_parts import read_mark
 from rankfall.journal.catalogs import encode_catalog
-from rankfall.journal.entries import CatalogChanged, ModelCreated, SettingsChanged, decode
+from rankfall.journal.entries import CatalogChanged, ModelCreated, PriorLearned, SettingsChanged, decode
 from rankfall.journal.fold import Knowledge, declared, rewards_of
+from rankfall.journal.priors import decode_prior
 from rankfall.journal.records import Entry
 from rankfall.policies.context import Context, RequestFeatures
+from rankfall.policies.linear.prior import Prior
 from rankfall.policies.rewards import Rewards
 from rankfall.wire import ModelSettings, Scope
 
 _ROOM = 8  # catalogs held at a time: servers take up a change within moments of each other
+
+
+class LoggedPrior(NamedTuple):
+    """What users started from, from an entry of the journal on."""
+
+    seq: int
+    at: datetime
+    prior: Prior
 
 
 class Log:
@@ -53,7 +64,9 @@ class Log:
         self.model = model or names[0]
         if self.model not in names:
             raise RankfallError(f"the log has no model {self.model!r}; it has: {', '.join(names)}")
-        self._settings = list(_settings([entry for entry in entries if entry.model == self.model]))
+        own = [entry for entry in entries if entry.model == self.model]
+        self._settings = list(_settings(own))
+        self._priors = [entry for entry in own if entry.kind == "prior"]
         self._items = pl.read_parquet(folder / CATALOG).filter(~pl.col("deleted"))
         known = pl.read_parquet_metadata(folder / CATALOG)
         self._features = json.loads(known[FEATURES]) if FEATURES in known else None  # logs of before have no names
@@ -83,6 +96,26 @@ class Log:
     def declared(self) -> tuple[Context | None, RequestFeatures | None]:
         """The context of the logged model and the features that candidates had in one request; that never changes."""
         return declared(self._settings[0][1])
+
+    @property
+    def policy(self) -> str:
+        """The policy that the logged model was made with; others that it had since have the same weights."""
+        return self._settings[0][1].policy
+
+    @property
+    def across_users(self) -> bool:
+        """Whether users of the logged model start from what all have shown; that never changes."""
+        return self._settings[0][1].across_users
+
+    def priors(self) -> list[LoggedPrior]:
+        """What users of the logged model started from, in the order of the journal."""
+        found = []
+        for entry in self._priors:
+            record = decode(entry.kind, entry.version, entry.body)
+            if isinstance(record, PriorLearned):
+                at = datetime.fromtimestamp(entry.at, UTC)
+                found.append(LoggedPrior(entry.position, at, decode_prior(record.prior)))
+        return found
 
     @property
     def height(self) -> int:
@@ -166,7 +199,15 @@ def _catalog_of(rows: pl.DataFrame, features: list[str] | None) -> Catalog:
         titles=None if None in titles else titles,
         topics=[name.removeprefix("coverage:") for name in rows.columns if name.startswith("coverage:")],
         features=features,
+        attributes=_attributes(rows),
     )
+
+
+def _attributes(rows: pl.DataFrame) -> Attributes | None:
+    """The attributes of items of an export; those of earlier versions have none."""
+    if "attributes" not in rows.columns:
+        return None
+    return attributes_of_rows([json.loads(told) if told else {} for told in rows["attributes"]])
 
 
 def _settings(entries: list[Entry]) -> Iterator[tuple[datetime, ModelSettings]]:

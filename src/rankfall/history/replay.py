@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from heapq import merge
+from itertools import starmap
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,20 @@ import polars as pl
 from rankfall.catalog import Catalog
 from rankfall.errors import ProblemError, RankError
 from rankfall.history.estimate import OffPolicy, off_policy
-from rankfall.history.exported import in_order, rows_of
+from rankfall.history.exported import LoggedPrior, in_order, rows_of
 from rankfall.history.logged_outcomes import LoggedOutcomes, outcome_in
 from rankfall.history.replayable import ReplayableLog
 from rankfall.journal.entries import FeedbackGiven, OutcomeGiven
 from rankfall.journal.outcomes import ListStory
-from rankfall.policies import Policy
+from rankfall.policies import SERVED, LinearPolicy, Policy
 from rankfall.policies.forgetting import Forgetting
+from rankfall.policies.linear.prior import Prior
 from rankfall.policies.linear.settings import Feedback
+from rankfall.policies.list_rules import ListRules
 from rankfall.policies.registry import find_served_policy, settings_of
 from rankfall.policies.rewards import Rewards
 from rankfall.wire import ModelSettings, Scope
+from rankfall.wire.rules import rule_from_json
 
 NO_SUPPORT = (
     "no estimate: no list with feedback is known to be chosen at random, so the log says nothing about lists that were "
@@ -38,6 +42,13 @@ NO_MATCH = (
     "many possible lists; randomize over fewer candidates or shorter lists, or log for longer"
 )
 FORGETS = "it forgets, and an outcome would have to fade with its list"
+NO_PRIOR = (
+    "Users of the logged model start from what all have shown, and here from nothing: {} has other weights than {}"
+)
+RULES_IGNORED = (
+    "{n} lists of the log were made under rules, and the lists of this policy do not keep them: {why}. So it is judged "
+    "by lists that could not have been shown"
+)
 CLICKS_ONLY = "The log has outcomes, and this policy learned from the clicks alone: {}"
 
 
@@ -141,6 +152,9 @@ class Walk:
         self._rewards, self._outcomes = rewards, outcomes
         self._stories: dict[str, ListStory] = {}
         self.earned = 0
+        self._prior: Prior | None = None
+        self.ruled = 0
+        """Lists that were made under rules."""
         self._templates: dict[int, Policy] = {}
         self.policies: dict[str, Policy] = {}
         self._pending: dict[str, tuple[str, bytes]] = {}
@@ -191,6 +205,9 @@ class Walk:
     ) -> None:
         k, settings = len(rows), self._log.settings(event["created"])
         limits = _limits(settings, event, catalog, k)
+        if (rules := _rules(settings, event, catalog)) is not None:
+            self.ruled += 1
+            limits["rules"] = rules if policy.why_not_ruled is None else None
         try:
             own = policy.rank(k, rng=self._rng, **limits, **situation).items.tolist()
         except RankError:  # the settings changed between the request and its list
@@ -231,7 +248,14 @@ class Walk:
         if story.clicked is not None:
             owner, record = self._pending[event_id]
             reward = self._rewards.earned(outcome.type, outcome.value)
-            self.policies[owner].add_outcome_to_record(record, story.clicked, outcome.position, reward)
+            earned = story.earned(self._rewards).get(outcome.position, 0.0)
+            self.policies[owner].add_outcome_to_record(record, story.clicked, outcome.position, reward, earned=earned)
+
+    def start_from(self, prior: Prior) -> None:
+        """Have all users start from a prior, those who come later too."""
+        self._prior = prior
+        self._templates.clear()
+        self.policies = {owner: _starting_from(prior, policy) for owner, policy in self.policies.items()}
 
     def _policy(self, owner: str, catalog: Catalog) -> Policy:
         """The policy with the state of an owner, over a catalog."""
@@ -239,7 +263,10 @@ class Walk:
         if policy is None or policy.catalog is not catalog:
             template = self._templates.get(id(catalog))
             if template is None or template.catalog is not catalog:
-                template = self._templates[id(catalog)] = self._make(catalog)
+                template = self._make(catalog)
+                if self._prior is not None:
+                    template = _starting_from(self._prior, template)
+                self._templates[id(catalog)] = template
                 while len(self._templates) > _TEMPLATES:
                     self._templates.pop(next(iter(self._templates)))
             policy = self.policies[owner] = template.fresh() if policy is None else template.sharing(policy)
@@ -247,6 +274,12 @@ class Walk:
 
 
 _TEMPLATES = 8
+
+
+def _starting_from(prior: Prior, policy: Policy) -> Policy:
+    """The policy with a prior, which may be older than some topics."""
+    assert isinstance(policy, LinearPolicy)
+    return policy.with_prior(policy.widened_prior(prior, range(policy.catalog.n_topics)))
 
 
 def _limits(settings: ModelSettings, event: dict[str, Any], catalog: Catalog, k: int) -> dict[str, Any]:
@@ -260,6 +293,13 @@ def _limits(settings: ModelSettings, event: dict[str, Any], catalog: Catalog, k:
     if settings.blocked:
         exclude = list(dict.fromkeys([*(exclude or ()), *(rows_of(catalog, list(settings.blocked)) or ())]))
     return {"candidates": rows_of(catalog, event["candidates"]), "exclude": exclude, "fixed": fixed or None}
+
+
+def _rules(settings: ModelSettings, event: dict[str, Any], catalog: Catalog) -> ListRules | None:
+    """The rules of a logged list, at the moment it was made; None if it had none."""
+    asked = [rule_from_json(rule) for rule in json.loads(event.get("rules") or "[]")]
+    rules = [*settings.rules, *asked]
+    return ListRules(rules, catalog, event["created"].timestamp(), checked=False) if rules else None
 
 
 def replay(
@@ -277,7 +317,8 @@ def replay(
     """Walk through a log with a fresh model of a policy.
 
     Lists are ranked in the order of their creation and learned in the order of the journal, each feedback after the
-    lists created before it came. Resets and restores are passed over: the model learns from all of the log.
+    lists created before it came. Resets and restores are passed over: the model learns from all of the log. If users of
+    the logged model start from what all have shown, so do those of a policy with the same weights, by the same priors.
 
     Parameters
     ----------
@@ -298,6 +339,8 @@ def replay(
     lists = log.events()
     outcomes = LoggedOutcomes(log, lists, rewards)
 
+    across = scope == "user" and log.across_users
+    fits = across and _weights_alike(served, SERVED[log.policy])
     known = settings_of(served)
     declared: dict[str, Any] = {
         name: value
@@ -307,19 +350,31 @@ def replay(
 
     def make(catalog: Catalog) -> Policy:
         shared = scope != "user"
-        return served.serve(catalog, gamma=gamma, forgetting=forgetting, feedback=feedback, shared=shared, **declared)
+        policy = served.serve(catalog, gamma=gamma, forgetting=forgetting, feedback=feedback, shared=shared, **declared)
+        if fits and isinstance(policy, LinearPolicy):
+            return policy.with_prior(Prior.identity(len(policy.weights)))
+        return policy
 
     learned = rewards if why_not is None else None
     told = "context" in declared, "request_features" in declared
     walk = Walk(log, make, scope, every_list=every_list, rewards=learned, outcomes=outcomes, told=told)
-    for what, row in _in_order(lists, outcomes):
+    notes = [*log.notes]
+    if outcomes.rows and learned is None:
+        notes.append(CLICKS_ONLY.format(why_not))
+    if across and not fits:
+        notes.append(NO_PRIOR.format(policy, log.policy))
+    for what, row in _in_order(lists, outcomes, log.priors() if fits else []):
         if what == "list":
             walk.show(row)
             progress(1)
         elif what == "feedback":
             walk.learn(row["event_id"], row["clicked"])
+        elif what == "prior":
+            walk.start_from(row["prior"])
         else:
             walk.earn(row["event_id"], outcome_in(row))
+    if walk.ruled and served.why_not_ruled is not None:
+        notes.append(RULES_IGNORED.format(n=walk.ruled, why=served.why_not_ruled))
     chances = walk.chances
     estimate = off_policy(chances.propensities, chances.clicks, chances.same)
     why = NO_SUPPORT if estimate is None else None
@@ -336,7 +391,7 @@ def replay(
         policies=walk.policies,
         estimate=estimate,
         why=why,
-        notes=(*log.notes, CLICKS_ONLY.format(why_not)) if outcomes.rows and learned is None else log.notes,
+        notes=tuple(notes),
         rewards=None if rewards is None else rewards.worth,
         outcomes=walk.earned,
         reward_estimate=None
@@ -345,11 +400,20 @@ def replay(
     )
 
 
-def _in_order(lists: pl.DataFrame, outcomes: LoggedOutcomes) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Lists, feedback and outcomes, as the service saw them."""
+def _weights_alike(one: type[Policy], other: type[Policy]) -> bool:
+    """Whether the weights of one policy mean what those of another do."""
+    if not (issubclass(one, LinearPolicy) and issubclass(other, LinearPolicy)):
+        return False
+    return (one.coverage, one.relevance) == (other.coverage, other.relevance)
+
+
+def _in_order(
+    lists: pl.DataFrame, outcomes: LoggedOutcomes, priors: Sequence[LoggedPrior]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Lists, feedback, outcomes and priors, as the service saw them."""
     shown = lists.iter_rows(named=True)
     waiting = next(shown, None)
-    for what, row in _journal(lists, outcomes):
+    for what, row in _journal(lists, outcomes, priors):
         until = max(row["created"], row["at"])  # clocks of several servers need not agree
         while waiting is not None and waiting["created"] <= until:
             yield "list", waiting
@@ -360,14 +424,21 @@ def _in_order(lists: pl.DataFrame, outcomes: LoggedOutcomes) -> Iterator[tuple[s
         waiting = next(shown, None)
 
 
-def _journal(lists: pl.DataFrame, outcomes: LoggedOutcomes) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Feedback and outcomes, in the order of the journal."""
+def _journal(
+    lists: pl.DataFrame, outcomes: LoggedOutcomes, priors: Sequence[LoggedPrior]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Feedback, outcomes and priors, in the order of the journal."""
     given = in_order(lists.filter(lists["result"].is_not_null())).rename({"feedback_at": "at"})
     feedback = given.select("event_id", "clicked", "created", "at", "seq").iter_rows(named=True)
-    if not outcomes.rows:
+    if not outcomes.rows and not priors:
         return (("feedback", row) for row in feedback)
-    both = [(("feedback", row) for row in feedback), (("outcome", row) for row in outcomes.rows)]
-    return merge(*both, key=lambda one: int(one[1]["seq"]))
+    started = [{"seq": one.seq, "created": one.at, "at": one.at, "prior": one.prior} for one in priors]
+    each = {"feedback": feedback, "outcome": outcomes.rows, "prior": started}
+    return merge(*starmap(_told, each.items()), key=lambda one: int(one[1]["seq"]))
+
+
+def _told(what: str, rows: Iterable[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    return ((what, row) for row in rows)
 
 
 def _weights(walk: Walk) -> dict[str, float]:

@@ -13,7 +13,7 @@ from rankfall.click_logs import ClickLog, read_click_log
 from rankfall.click_logs.exports import is_export
 from rankfall.errors import FileError
 from rankfall.history.export import OUTCOME
-from rankfall.history.exported import Log
+from rankfall.history.exported import Log, LoggedPrior
 from rankfall.policies.context import Context, RequestFeatures
 from rankfall.policies.rewards import Rewards
 from rankfall.wire import ModelSettings, Scope
@@ -52,6 +52,20 @@ class ReplayableLog(Protocol):
     @property
     def declared(self) -> tuple[Context | None, RequestFeatures | None]:
         """The context of the logged model, and the features that candidates had in one request, if there are any."""
+        ...
+
+    @property
+    def policy(self) -> str:
+        """The policy that the logged model was made with; empty if it had none."""
+        ...
+
+    @property
+    def across_users(self) -> bool:
+        """Whether users of the logged model start from what all have shown."""
+        ...
+
+    def priors(self) -> list[LoggedPrior]:
+        """What users of the logged model started from, in order."""
         ...
 
     def events(self) -> pl.DataFrame:
@@ -105,6 +119,20 @@ class ClickLogToReplay:
     def declared(self) -> tuple[Context | None, RequestFeatures | None]:
         """Neither: nobody said what a context means."""
         return None, None
+
+    @property
+    def policy(self) -> str:
+        """None."""
+        return ""
+
+    @property
+    def across_users(self) -> bool:
+        """No: nobody has learned from it."""
+        return False
+
+    def priors(self) -> list[LoggedPrior]:
+        """None."""
+        return []
 
     def outcomes(self) -> pl.DataFrame:
         """None: it has clicks only."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankfall.array_container import pack, unpack
 from rankfall.arrays import FloatArray
+from rankfall.attributes import Attributes, Value, attributes_of_rows, checked_attributes
 from rankfall.catalog import Catalog, Id, check_fits
 from rankfall.errors import CatalogError
 from rankfall.journal.entries import CatalogChanged, ItemPatched
@@ -19,7 +22,7 @@ from rankfall.recipe import Recipe
 
 def encode_catalog(catalog: Catalog) -> bytes:
     """A catalog as bytes: in entries of the journal and in checkpoints alike."""
-    header = {
+    header: dict[str, Any] = {
         "ids": catalog.ids,
         "titles": catalog.titles,
         "topics": catalog.topics,
@@ -27,13 +30,17 @@ def encode_catalog(catalog: Catalog) -> bytes:
         "recipe": None if catalog.recipe is None else catalog.recipe.encode().decode(),
         "lineage": catalog.lineage,
     }
-    return pack(header, {"coverage": catalog.coverage, "relevance": catalog.relevance})
+    arrays: dict[str, NDArray[Any]] = {"coverage": catalog.coverage, "relevance": catalog.relevance}
+    if len(catalog.attributes):
+        header["attributes"], arrays["attributes"] = catalog.attributes.stored()
+    return pack(header, arrays)
 
 
 def decode_catalog(data: bytes) -> Catalog:
     """The catalog in these bytes."""
     header, arrays = unpack(data)
-    recipe = header.get("recipe")  # catalogs of earlier versions have neither recipe nor names of features
+    recipe = header.get("recipe")  # catalogs of earlier versions have no recipe, names of features or attributes
+    levels = header.get("attributes")
     return Catalog(
         arrays["coverage"],
         arrays["relevance"],
@@ -42,6 +49,7 @@ def decode_catalog(data: bytes) -> Catalog:
         topics=header["topics"],
         features=header.get("features"),
         recipe=None if recipe is None else Recipe.decode(recipe),
+        attributes=None if levels is None else Attributes.restored(levels, arrays["attributes"]),
         _lineage=header["lineage"],
     )
 
@@ -52,6 +60,13 @@ class CatalogItem(NamedTuple):
     title: str | None
     coverage: FloatArray
     relevance: FloatArray
+    attributes: Mapping[str, Value] = MappingProxyType({})
+
+
+def item_in(catalog: Catalog, row: int) -> CatalogItem:
+    """The item in a row of a catalog."""
+    title = None if catalog.titles is None else catalog.titles[row]
+    return CatalogItem(title, catalog.coverage[row], catalog.relevance[row], catalog.attributes.of_row(row))
 
 
 class Difference(NamedTuple):
@@ -180,6 +195,15 @@ class CatalogState:
             before, changes = self._there(), _Changes(dict(self._changes.put), set(self._changes.gone))
         return lambda: _laid_out(before, changes)
 
+    @property
+    def attributes(self) -> list[str]:
+        """The names of the attributes that items have, sorted."""
+        with self._lock:
+            known = set(self._there().attributes)
+            for put in self._changes.put.values():
+                known.update(put.attributes)
+            return sorted(known)
+
     def item(self, item: Id) -> CatalogItem:
         """One item as it is now."""
         with self._lock:
@@ -191,8 +215,7 @@ class CatalogState:
                 row = catalog.row(item)
             if catalog is None or row is None:
                 raise CatalogError(f"no item with id {item!r} in this catalog of {len(self)} items")
-            title = None if catalog.titles is None else catalog.titles[row]
-            return CatalogItem(title, catalog.coverage[row], catalog.relevance[row])
+            return item_in(catalog, row)
 
     def apply(self, change: CatalogChanged, version: int) -> Difference:
         """Change the catalog as an entry says. Never fails on what was accepted, however entries are interleaved."""
@@ -250,8 +273,7 @@ class CatalogState:
         if items.recipe is not None and items.recipe != self.shape.recipe:
             self._catalog = self._there().with_recipe(items.recipe)
         for row, item in enumerate(items.ids):
-            title = None if items.titles is None else items.titles[row]
-            self._put(item, CatalogItem(title, items.coverage[row], items.relevance[row]))
+            self._put(item, item_in(items, row))
         return list(items.ids)
 
     def _put(self, item: Id, put: CatalogItem) -> None:
@@ -278,6 +300,7 @@ class CatalogState:
             old.title if patch.title is None or old.title is None else patch.title,
             coverage,
             old.relevance if patch.relevance is None else np.array(patch.relevance, dtype=float),
+            checked_attributes({**old.attributes, **(patch.attributes or {})}),
         )
 
 
@@ -301,4 +324,5 @@ def _catalog_of(ids: list[Id], items: dict[Id, CatalogItem], like: Catalog) -> C
         titles=None if like.titles is None else [items[item].title or "" for item in ids],
         topics=like.topics,
         features=like.features,
+        attributes=attributes_of_rows([items[item].attributes for item in ids]),
     )

@@ -46,6 +46,11 @@ class ClickCounts:
             cell[1] += clicked
             cell[2] += covered
 
+    @property
+    def with_feedback(self) -> int:
+        """Lists with feedback, or whose wait for it ran out, of all arms."""
+        return sum(counts[0] for counts in self.counts.values())
+
     def earn(self, arm: str, reward: float, squares: float) -> None:
         """Count what a list earned, or earned more."""
         sums = self.rewards.setdefault(arm, [0.0, 0.0])

@@ -47,12 +47,13 @@ class FeedbackExpired(_Record, frozen=True):
 
 
 class ItemPatched(_Record, frozen=True):
-    """What changes of one item. Topics that are not named stay as they are."""
+    """What changes of one item. Topics and attributes that are not named stay as they are."""
 
     id: Id
     title: str | None = None
     coverage: dict[str, float] | None = None
     relevance: tuple[float, ...] | None = None
+    attributes: dict[str, str | int | float | bool | None] | None = None  # None takes one away
 
 
 class CatalogChanged(_Record, frozen=True):
@@ -104,7 +105,9 @@ class StoredSettings(_Record, frozen=True):
     forgetting: Forgetting | UnsetType | None = UNSET
     feedback: str | UnsetType | None = UNSET
     rewards: dict[str, float] | None = None  # never changed, and left out where there are none: older versions read on
-    context: dict[str, dict[str, Any]] | None = None  # likewise
+    across_users: bool = False  # likewise
+    rules: tuple[Body, ...] | None = None  # None if they stay; left out of a new model without any, as rewards are
+    context: dict[str, dict[str, Any]] | None = None  # never changed, and left out where there is none, as rewards are
     request_features: dict[str, dict[str, float]] | None = None  # likewise
 
 
@@ -125,6 +128,20 @@ class ModelRestored(_Record, frozen=True):
 
     source: int
     snapshot: str
+
+
+class PriorLearned(_Record, frozen=True):
+    """What users of a model start from, from now on: each starts anew from it, with all that they have shown.
+
+    Attributes
+    ----------
+    prior : as :func:`rankfall.journal.priors.encode_prior` gives it.
+    users, lists : that taught it.
+    """
+
+    prior: bytes
+    users: int
+    lists: int
 
 
 class FeedbackForgotten(_Record, frozen=True):
@@ -163,10 +180,21 @@ Record: TypeAlias = (
     | SettingsChanged
     | ModelReset
     | ModelRestored
+    | PriorLearned
     | UserForgotten
 )
 Kind = Literal[
-    "feedback", "expired", "outcome", "forgotten", "catalog", "create", "settings", "reset", "restore", "forget"
+    "feedback",
+    "expired",
+    "outcome",
+    "forgotten",
+    "catalog",
+    "create",
+    "settings",
+    "reset",
+    "restore",
+    "prior",
+    "forget",
 ]
 Upcaster: TypeAlias = Callable[[Body], Body]
 
@@ -216,6 +244,7 @@ KINDS: Mapping[str, _Kind] = {
     "settings": _Kind(SettingsChanged),
     "reset": _Kind(ModelReset),
     "restore": _Kind(ModelRestored, (_restore_1_to_2,)),
+    "prior": _Kind(PriorLearned),
     "forget": _Kind(UserForgotten, (_forget_1_to_2,)),
 }
 ON_EVENTS = ("feedback", "expired", "outcome")

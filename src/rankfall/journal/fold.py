@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import msgspec
@@ -29,6 +29,7 @@ from rankfall.journal.entries import (
     ModelReset,
     ModelRestored,
     OutcomeGiven,
+    PriorLearned,
     Record,
     SettingsChanged,
     StoredSettings,
@@ -36,6 +37,7 @@ from rankfall.journal.entries import (
     decode,
 )
 from rankfall.journal.outcomes import RewardAdded, clicks_of, reward_added
+from rankfall.journal.priors import PriorNote
 from rankfall.journal.records import START, Entry, Position
 from rankfall.policies import SERVED
 from rankfall.policies.context import Context, RequestFeatures
@@ -68,6 +70,10 @@ class ModelHistory:
     counts: ClickCounts = field(default_factory=ClickCounts)
     forgotten: int = 0
     """Lists that were removed with their users."""
+    forgot_at: Position = START
+    """When lists were last removed so."""
+    priors: list[PriorNote] = field(default_factory=list)
+    """All priors there were, in order."""
 
     def epoch_at(self, position: Position) -> Epoch:
         """The epoch that an entry at this position belongs to."""
@@ -79,6 +85,14 @@ class ModelHistory:
         if place > epoch.position:
             return True
         return epoch.source is not None and place <= epoch.source and self.counts_at(place, epoch.source)
+
+    def prior_at(self, position: Position) -> PriorNote | None:
+        """The prior that states at this position start from; None while there is none, as after a reset."""
+        epoch = self.epoch_at(position)
+        for note in reversed(self.priors):
+            if epoch.position < note.position <= position:
+                return note
+        return None if epoch.source is None else self.prior_at(epoch.source)
 
     @property
     def rewards(self) -> Rewards | None:
@@ -110,8 +124,12 @@ class Knowledge:
             self.models[entry.model].epochs.append(Epoch(entry.position))
         elif isinstance(record, ModelRestored):
             self.models[entry.model].epochs.append(Epoch(entry.position, record.source))
+        elif isinstance(record, PriorLearned):
+            model = self.models[entry.model]
+            note = PriorNote(entry.position, entry.at, record.users, record.lists, model.counts.with_feedback)
+            model.priors.append(note)
         else:
-            self._forget(record)
+            self._forget(record, entry.position)
         self.position = entry.position
         return record
 
@@ -127,10 +145,11 @@ class Knowledge:
         if rewards is not None:
             model.counts.earn(left.arm, left.reward, left.squares)
 
-    def _forget(self, record: UserForgotten) -> None:
+    def _forget(self, record: UserForgotten, position: Position) -> None:
         for name, lists in record.removed.items():
             if name in self.models:
                 self.models[name].forgotten += lists
+                self.models[name].forgot_at = position
 
     def pack(self) -> bytes:
         """All of it, for a checkpoint."""
@@ -145,6 +164,8 @@ class Knowledge:
                 "epochs": [[epoch.position, epoch.source] for epoch in model.epochs],
                 "counts": deepcopy(model.counts.plain()),
                 "forgotten": model.forgotten,
+                "forgot_at": model.forgot_at,
+                "priors": [asdict(note) for note in model.priors],
             }
             for name, model in self.models.items()
         }
@@ -197,6 +218,8 @@ def _model_of(name: str, plain: Mapping[str, Any]) -> ModelHistory:
         [Epoch(at, source) for at, source in plain["epochs"]],
         ClickCounts(**plain["counts"]),
         plain.get("forgotten", 0),
+        plain.get("forgot_at", START),
+        [PriorNote(**note) for note in plain.get("priors", ())],
     )
 
 

@@ -58,7 +58,7 @@ def _highest(bounds: Bounds) -> int:
 
 
 @inner
-def _take_out(i: int, bounds: Bounds) -> None:
+def take_out(i: int, bounds: Bounds) -> None:
     """An item cannot be chosen any more."""
     bound = bounds.numbers[BOUND]
     bounds.numbers[MEAN, i] = OUT
@@ -147,7 +147,7 @@ def rank_in(
             if still:  # the score of the winner may be known from a position above
                 means[position], widths[position] = score(vectors.rows[best], items, state, left, scaled)
             out[position] = vectors.rows[best]
-            _take_out(best, bounds)
+            take_out(best, bounds)
             chosen[n_chosen] = best
             n_chosen += 1
         place(out[position], items, left, features[position])

@@ -55,6 +55,21 @@ def width_list(rows: Any, N: Any, X: Any, budget: float, items: Any, scores: Any
         size = insert(e, bound, size, items, scores)
 
 
+@entry
+def width_bounds(N: Any, X: Any, budget: float, out: Any) -> None:
+    """For every item the bound that :func:`width_list` orders by."""
+    for e in range(len(N)):
+        out[e] = X[e] / N[e] + math.sqrt(budget / N[e]) if N[e] > 0.0 else math.inf
+
+
+@entry
+def shares(gammas: Any, out: Any) -> None:
+    """For every item the share that :func:`share_list` orders by."""
+    for e in range(len(out)):
+        total = gammas[0, e] + gammas[1, e]
+        out[e] = gammas[0, e] / total if total > 0.0 else 0.5
+
+
 @leaf
 def kl_above(w: float, delta: float) -> float:
     """A number in [w, 1] no smaller than the largest q with ``kl(w, q) <= delta``, and near it.

@@ -51,6 +51,14 @@ def add(own: Own, features: Any, rewards: Any, seen: int) -> None:
 
 
 @entry
+def add_reward(own: Own, phi: Any, reward: float, earned: float) -> None:
+    """An item that was added before, with features ``phi`` (n) and what it had ``earned``, earned a further reward."""
+    for j in range(len(phi)):
+        own.moment[j] += reward * phi[j]
+    own.sums[SQUARES] += reward * (2.0 * earned + reward)
+
+
+@entry
 def fade(own: Own, rho: float) -> None:
     """All that was seen so far counts ``rho`` times what it did."""
     for i in range(len(own.moment)):

@@ -15,6 +15,7 @@ import numpy as np
 from rankfall.errors import ContractError, RankfallError
 from rankfall.policies.policy import Policy, PolicyLike
 from rankfall.policies.saving import load
+from rankfall.wire.rules import Only
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,14 @@ class CheckedPolicy:
     why_not_served : why a service cannot learn with it; None if it can.
     why_not_fixed : why rows cannot be held at positions; None if they can.
     why_not_rewarded : why it cannot learn rewards other than a click; None if it can.
+    why_not_ruled : why its lists cannot keep rules; None if they can.
     """
 
     why_not_saved: str | None
     why_not_served: str | None
     why_not_fixed: str | None
     why_not_rewarded: str | None
+    why_not_ruled: str | None = None
 
     @property
     def saved(self) -> bool:
@@ -53,6 +56,11 @@ class CheckedPolicy:
     def rewarded(self) -> bool:
         """Whether it can learn rewards other than a click."""
         return self.why_not_rewarded is None
+
+    @property
+    def ruled(self) -> bool:
+        """Whether its lists can keep rules."""
+        return self.why_not_ruled is None
 
 
 def check_policy(policy: PolicyLike, k: int = 3) -> CheckedPolicy:
@@ -75,6 +83,7 @@ def check_policy(policy: PolicyLike, k: int = 3) -> CheckedPolicy:
         "nonsense raises a RankfallError and leaves the policy unchanged": _refuses_nonsense,
         "feedback may come late and out of order": _takes_late_feedback,
         "positions can be fixed, or it is said that they cannot": _holds_fixed_rows,
+        "lists keep rules, or it is said that they cannot": _keeps_rules,
         "rewards are learned, or it is said that they cannot be": _learns_rewards,
         "the state is restored bit for bit": _is_restored,
     }
@@ -86,9 +95,11 @@ def check_policy(policy: PolicyLike, k: int = 3) -> CheckedPolicy:
     if broken:
         raise ContractError(f"{type(policy).__name__} breaks the policy contract:\n- " + "\n- ".join(broken))
     if isinstance(policy, Policy):
-        return CheckedPolicy(None, policy.why_not_served, policy.why_not_fixed, policy.why_not_rewarded)
+        return CheckedPolicy(
+            None, policy.why_not_served, policy.why_not_fixed, policy.why_not_rewarded, policy.why_not_ruled
+        )
     why = "it is no subclass of rankfall.Policy"
-    return CheckedPolicy(why, why, why, why)
+    return CheckedPolicy(why, why, why, why, why)
 
 
 Report = Callable[[str], None]
@@ -184,6 +195,18 @@ def _holds_fixed_rows(policy: PolicyLike, k: int, say: Report) -> None:
         return
     if any(shown[position] != row for position, row in fixed.items()) or len(set(shown)) < k:
         say(f"rank with fixed={fixed} gave {shown}")
+
+
+def _keeps_rules(policy: PolicyLike, k: int, say: Report) -> None:
+    if not isinstance(policy, Policy) or policy.why_not_ruled is not None:
+        return
+    catalog = policy.catalog.with_attributes({"odd": [row % 2 == 1 for row in range(policy.n_items)]})
+    twin = copy.copy(policy)
+    twin.catalog = catalog
+    wanted = min(k, policy.n_items // 2)
+    shown = twin.rank(wanted, rng=_rng(), rules=[Only(attribute="odd", value=True)])
+    if any(row % 2 == 0 for row in shown.items.tolist()) or shown.relaxed:
+        say(f"only odd rows were allowed by a rule, and {shown.items.tolist()} was shown; use request.best(scores)")
 
 
 def _learns_rewards(policy: PolicyLike, k: int, say: Report) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from rankfall.catalog import Id
+from rankfall.policies.list_rules import HeldBack
 
 _LARGEST = 3  # features that the words of an explanation name
 
@@ -16,6 +17,7 @@ class Explanation:
     """Why one item stands where it stands: ``relevance + sum(coverage.values()) + bonus == score``.
 
     ``features`` has the parts of ``relevance`` by name, where the policy has any and the catalog names them.
+    ``held_back`` is the item that a rule did not allow here, and that would have been chosen without.
     """
 
     id: Id
@@ -25,11 +27,14 @@ class Explanation:
     bonus: float
     score: float
     features: Mapping[str, float] = field(default_factory=dict)
+    held_back: HeldBack | None = None
 
     def __str__(self) -> str:
         parts = [f"relevance {self.relevance:+.3f}{self._largest_features()}"] if self.relevance else []
         parts += [f"{topic} {gain:+.3f}" for topic, gain in self.coverage.items()]
-        return f"{self.title}: {self.score:.3f} = {', '.join(parts)}, exploration {self.bonus:+.3f}"
+        told = f"{self.title}: {self.score:.3f} = {', '.join(parts)}, exploration {self.bonus:+.3f}"
+        other = self.held_back
+        return told if other is None else f"{told}; not {other.id} ({other.score:.3f}): {other.rule}"
 
     def _largest_features(self) -> str:
         """The features that matter most here, in words."""

@@ -21,10 +21,12 @@ from rankfall.policies.clicks import Click, all_clicks
 from rankfall.policies.context import Context, RequestFeatures
 from rankfall.policies.explanation import Explanation, Weight
 from rankfall.policies.forgetting import Forgetting
+from rankfall.policies.list_rules import NO_RULES, ListRules, checked_rules
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request, check_request
 from rankfall.policies.rewards import checked_rewards
 from rankfall.policies.settings import PolicySettings
+from rankfall.wire.rules import Rule, timed
 
 Need = Literal["coverage", "relevance"]
 
@@ -81,6 +83,7 @@ class Policy(ABC):
     why_not_served : of the class: why no service can learn with it, or None.
     why_not_fixed : of the class: why no position of its lists can be fixed, or None.
     why_not_rewarded : of the class: why it cannot learn rewards other than a click, or None.
+    why_not_ruled : of the class: why its lists cannot keep rules, or None.
 
     >>> class InOrder(Policy):
     ...     def choose(self, request, rng):
@@ -100,10 +103,12 @@ class Policy(ABC):
     why_not_served: ClassVar[str | None] = "it does not say what to keep of a list so that its feedback can come later"
     why_not_fixed: ClassVar[str | None] = None
     why_not_rewarded: ClassVar[str | None] = "it learns what was clicked, and not what a click is worth"
+    why_not_ruled: ClassVar[str | None] = "it does not choose position by position, by scores"
 
     settings: Any
     arrays: dict[str, NDArray[Any]]
     _rng: np.random.Generator | None = None
+    _last_rules: ListRules | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -163,7 +168,14 @@ class Policy(ABC):
         """Learn from the positions clicked and what items earned, by position. Called by :meth:`update`."""
         raise self.not_rewarded()
 
-    def learn_outcome(self, ranking: Ranking, clicks: list[int], position: int, reward: float) -> None:  # noqa: ARG002
+    def learn_outcome(
+        self,
+        ranking: Ranking,  # noqa: ARG002
+        clicks: list[int],  # noqa: ARG002
+        position: int,  # noqa: ARG002
+        reward: float,  # noqa: ARG002
+        earned: float | None = None,  # noqa: ARG002
+    ) -> None:
         """Learn that the item at a position earned more since. Called by :meth:`add_outcome`."""
         raise self.not_rewarded()
 
@@ -198,6 +210,8 @@ class Policy(ABC):
         candidates: Iterable[int] | Iterable[str] | None = None,
         exclude: Iterable[int] | Iterable[str] | None = None,
         fixed: Mapping[int, int] | None = None,
+        rules: Iterable[Rule] | ListRules | None = None,
+        now: float | None = None,
         context: Mapping[str, Any] | None = None,
         features: Any = None,
     ) -> Ranking:
@@ -208,6 +222,10 @@ class Policy(ABC):
 
         ``fixed`` holds rows at 0-based positions, whether they are candidates or not, and shows them nowhere else;
         the rest is chosen around them. With every position fixed, this is what the policy makes of a given list.
+
+        ``rules`` say which items may stand where, by their attributes; the most important come first. ``relaxed`` of
+        the ranking says which of them could not be kept where. ``now``, in seconds since 1970, is for those that look
+        at the time. docs/rules.md explains them.
 
         ``context`` is that of the request, by the names of the factors that the policy was given as its ``context``.
         ``features`` are those that candidates have in this request alone: for each of them, in their order, an array
@@ -224,6 +242,10 @@ class Policy(ABC):
         Ranking(0, 1)
         >>> CascadeLinUCB(Catalog(relevance=[[1.0], [3.0]], ids=["a", "b"])).rank(1, exclude=["b"])
         Ranking('a')
+        >>> from rankfall import AtMost
+        >>> brands = Catalog(relevance=[[1.0], [3.0], [2.0]], attributes={"brand": ["Lego", "Duplo", "Duplo"]})
+        >>> CascadeLinUCB(brands).rank(2, rules=[AtMost(n=1, attribute="brand")])
+        Ranking(1, 0)
         """
         request = self._unlimited
         if candidates is not None or exclude is not None or fixed is not None:
@@ -235,7 +257,28 @@ class Policy(ABC):
             request = self._unlimited = check_request(k, self.n_items)
         if context is not None or features is not None:
             request = self.within(request, candidates, context, features)
-        return self.choose(request, self._generator(rng))
+        if rules is None:
+            return self.choose(request, self._generator(rng))
+        if self.why_not_ruled is not None:
+            raise RankError(f"the lists of {type(self).__name__} cannot keep rules: {self.why_not_ruled}")
+        over_items = self._over_items(rules, now)
+        if not len(over_items):
+            return self.choose(request, self._generator(rng))
+        ranking = self.choose(request.under(over_items), self._generator(rng))
+        return ranking if ranking.kept is not NO_RULES else ranking.replace(kept=over_items.told_of(ranking.items))
+
+    def _over_items(self, rules: Iterable[Rule] | ListRules, now: float | None) -> ListRules:
+        """Rules over the items of this catalog; those of the last time, if they are the same."""
+        if isinstance(rules, ListRules):
+            if rules.catalog is not self.catalog:
+                raise RankError("the rules are over another catalog than the policy ranks")
+            return rules
+        wanted, last = checked_rules(rules), self._last_rules
+        if last is None or last.catalog is not self.catalog or last.rules != wanted:
+            last = self._last_rules = ListRules(wanted, self.catalog, now)
+        elif timed(wanted):
+            last = ListRules(wanted, self.catalog, now) if now is None else last.at(now)
+        return last
 
     def within(
         self,
@@ -285,11 +328,14 @@ class Policy(ABC):
             self.learn_rewards(ranking, clicks, checked_rewards(rewards, len(ranking.items)))
         self._n_updates += 1
 
-    def add_outcome(self, ranking: Ranking, click: Click, position: int, reward: float) -> None:
+    def add_outcome(
+        self, ranking: Ranking, click: Click, position: int, reward: float, earned: float | None = None
+    ) -> None:
         """Learn that an item of a list which was learned from before, with this ``click``, earned more since.
 
         It adds to what the item earned and to nothing else; nothing, if the clicks say that it was not seen. Outcomes
-        may come in any order: the state is the same but for rounding.
+        may come in any order: the state is the same but for rounding. A policy with a prior must be told what the item
+        had ``earned`` until now, its click included.
 
         >>> from rankfall import CascadeLinUCB, Catalog
         >>> policy = CascadeLinUCB(Catalog(relevance=[[1.0], [3.0], [2.0]]))
@@ -301,7 +347,9 @@ class Policy(ABC):
         """
         self.check_ranking(ranking)
         ((position, reward),) = checked_rewards({position: reward}, len(ranking.items)).items()
-        self.learn_outcome(ranking, all_clicks(click, len(ranking.items)), position, reward)
+        if earned is not None:
+            (earned,) = checked_rewards({position: earned}, len(ranking.items)).values()
+        self.learn_outcome(ranking, all_clicks(click, len(ranking.items)), position, reward, earned)
 
     def check_ranking(self, ranking: Ranking) -> None:
         """Raise :class:`FeedbackError` unless this policy can learn from the ranking."""
@@ -456,11 +504,18 @@ class Policy(ABC):
         raise self._not_served(f"learn {click!r}, {rewards} from a record of {len(record)} bytes, of {topics} topics")
 
     def add_outcome_to_record(
-        self, record: bytes, click: Click, position: int, reward: float, topics: int | None = None
+        self,
+        record: bytes,
+        click: Click,
+        position: int,
+        reward: float,
+        topics: int | None = None,
+        earned: float | None = None,
     ) -> None:
         """Learn what :meth:`add_outcome` does, of a list of which :meth:`record` was kept."""
         raise self._not_served(
-            f"learn {reward} at {position} after {click!r} from a record of {len(record)} bytes, of {topics} topics"
+            f"learn {reward} at {position} after {click!r} and {earned} from a record of {len(record)} bytes, "
+            f"of {topics} topics"
         )
 
     def widened(self, arrays: Mapping[str, NDArray[Any]], topics: Collection[int]) -> Mapping[str, NDArray[Any]]:

@@ -11,6 +11,7 @@ from rankfall.arrays import FloatArray, IntArray, frozen, rows
 from rankfall.catalog import Catalog, Id
 from rankfall.errors import RankError
 from rankfall.frames import html_table
+from rankfall.policies.list_rules import NO_RULES, HeldBack, Relaxed, RulesKept
 
 _NOTHING: FloatArray = frozen(np.empty(0))
 _NO_FEATURES: FloatArray = frozen(np.empty((0, 0)))
@@ -33,24 +34,16 @@ class Ranking:
     note : whatever else the policy needs to learn from the list.
     context : (context columns,) the numbers of the context of the request, for policies that have one.
     catalog : the catalog whose rows ``items`` are, if the policy says so.
+    kept : what came of the rules it was made under; ``relaxed`` and ``held_back`` are parts of it.
 
     >>> Ranking([4, 2, 7]).items
     array([4, 2, 7])
     """
 
     __slots__ = (
-        "_ids",
-        "catalog",
-        "context",
-        "features",
-        "items",
-        "means",
-        "note",
-        "scores",
-        "space",
-        "weights",
+        "_ids", "catalog", "context", "features", "items", "kept", "means", "note", "scores", "space", "weights",
         "widths",
-    )
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -64,6 +57,7 @@ class Ranking:
         space: str = "",
         note: object = None,
         catalog: Catalog | None = None,
+        kept: RulesKept = NO_RULES,
         context: FloatArray = _NOTHING,
     ) -> None:
         self.items: IntArray = frozen(rows("items", items, _ANY_ROW, RankError))
@@ -76,6 +70,7 @@ class Ranking:
         self.space = space
         self.note = note
         self.catalog = catalog
+        self.kept = kept
         self.context = frozen(context)
 
     @classmethod
@@ -89,6 +84,7 @@ class Ranking:
         widths: FloatArray = _NOTHING,
         features: FloatArray = _NO_FEATURES,
         weights: FloatArray = _NOTHING,
+        kept: RulesKept = NO_RULES,
     ) -> Ranking:
         """``Ranking(items, ...)`` without a check and without a copy: for arrays that a policy has just made.
 
@@ -108,8 +104,19 @@ class Ranking:
         ranking.space = ""
         ranking.note = note
         ranking.catalog = catalog
+        ranking.kept = kept
         ranking.context = _NOTHING
         return ranking
+
+    @property
+    def relaxed(self) -> tuple[Relaxed, ...]:
+        """Rules that do not hold in the list, and where."""
+        return self.kept.relaxed
+
+    @property
+    def held_back(self) -> tuple[HeldBack, ...]:
+        """The best items that rules did not allow, where they would have been chosen."""
+        return self.kept.held_back
 
     @property
     def ids(self) -> tuple[Id, ...]:

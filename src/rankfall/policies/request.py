@@ -1,4 +1,4 @@
-"""A checked request for a list: how long, which rows may be shown, and which are fixed where."""
+"""A checked request for a list: how long, which rows may be shown, which are fixed where, and under which rules."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from rankfall.arrays import BoolArray, FloatArray, IntArray, rows, whole
 from rankfall.errors import RankError
+from rankfall.policies.list_rules import ListRules, RulesKept
 
 
 class Request:
@@ -22,16 +23,24 @@ class Request:
     fixed : rows by 0-based position.
     n_items : how many items there are in all.
     everything : whether every item may be chosen, and none is fixed.
+    rules : what else the list must keep, if anything.
     context : the numbers of its context, for policies that have one.
     features : values of features that items have in this request: of which rows (n,), and their values (n, features).
     """
 
+    rules: ListRules | None = None
     context: FloatArray | None = None
     features: tuple[IntArray, FloatArray] | None = None
 
     def __init__(self, k: int, rows: IntArray, fixed: Mapping[int, int], n_items: int) -> None:
         self.k, self.rows, self.fixed, self.n_items = k, rows, fixed, n_items
         self.everything = len(rows) == n_items
+
+    def under(self, rules: ListRules) -> Request:
+        """The same request under rules."""
+        request = copy.copy(self)
+        request.rules = rules
+        return request
 
     def within(self, context: FloatArray | None, features: tuple[IntArray, FloatArray] | None) -> Request:
         """The same request in a context, with features that items have in it alone."""
@@ -60,13 +69,23 @@ class Request:
     def best(self, scores: FloatArray) -> IntArray:
         """The rows with the highest of these scores (n_items,), equals by the lower row, around those that are fixed.
 
+        Under rules: at each position the highest of those that the rules allow there.
+
         >>> check_request(3, 5, fixed={1: 0}).best(np.array([9.0, 0.1, 0.7, 0.7, 0.2]))
         array([2, 0, 3])
         """
+        if self.rules is not None:
+            return self.ruled(self.rules, scores)[0]
         items = self.empty_list()
         free = items < 0
         items[free] = self.rows[np.argsort(-scores[self.rows], kind="stable")[: np.count_nonzero(free)]]
         return items
+
+    def ruled(self, rules: ListRules, scores: FloatArray) -> tuple[IntArray, RulesKept]:
+        """The list of :meth:`best` under rules, and what came of them."""
+        order = self.rows[np.argsort(-scores[self.rows], kind="stable")]
+        made = rules.in_order(order, self.k, self.empty_list())
+        return made.rows, made.kept(rules, order, scores)
 
 
 def check_request(

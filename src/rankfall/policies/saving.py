@@ -9,6 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from rankfall.attributes import Attributes
 from rankfall.catalog import Catalog
 from rankfall.errors import ProblemError
 from rankfall.files import load_blocks, save_blocks
@@ -25,6 +26,9 @@ FIRST_FORMAT = "rankfall policy 1"
 
 STATE = "state."
 """What the names of the arrays of a state begin with in a file."""
+
+ATTRIBUTES = "attributes"
+"""The codes of attributes in a file, and in its header the values that they stand for."""
 
 CHOICES = ("coverage", "relevance", "exploration", "feedback")
 """The choices of a linear policy."""
@@ -47,8 +51,12 @@ def save(policy: Policy, path: str | Path) -> None:
     if isinstance(policy, LinearPolicy):
         header["lineages"] = sorted(policy.lineages)
         header["choices"] = {name: getattr(type(policy), name) for name in CHOICES}
+    known = catalog.attributes.stored()
+    codes = {}
+    if known.levels:
+        header["attributes"], codes[ATTRIBUTES] = known.levels, known.codes
     state = {STATE + name: array for name, array in policy.state().items()}
-    save_blocks(path, header, {"coverage": catalog.coverage, "relevance": catalog.relevance, **state})
+    save_blocks(path, header, {"coverage": catalog.coverage, "relevance": catalog.relevance, **codes, **state})
 
 
 def load(path: str | Path, policy: type[Policy] | None = None) -> Policy:
@@ -79,6 +87,7 @@ def _restored(header: dict[str, Any], blocks: dict[str, NDArray[Any]], policy: t
         topics=header["topics"],
         features=header.get("features"),
         recipe=None if recipe is None else Recipe.decode(recipe),
+        attributes=Attributes.restored(header["attributes"], blocks.pop(ATTRIBUTES)) if ATTRIBUTES in blocks else None,
         _lineage=header["lineage"],
     )
     if header["format"] == FIRST_FORMAT:

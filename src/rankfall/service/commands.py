@@ -18,6 +18,7 @@ from rankfall.journal.entries import (
     ModelCreated,
     ModelReset,
     ModelRestored,
+    PriorLearned,
     SettingsChanged,
     UserForgotten,
     decode,
@@ -28,7 +29,7 @@ from rankfall.service.clock import Moment
 from rankfall.service.owners import OwnerView
 from rankfall.service.state import ServerState, fingerprint
 from rankfall.service.tokens import token
-from rankfall.stores import Event, OnEvent, Snapshot, Transaction
+from rankfall.stores import Event, OnEvent, Position, Snapshot, Transaction
 from rankfall.wire import FeedbackRequest, ItemPatch, ModelChanges, ModelSettings, Result
 
 R = TypeVar("R")
@@ -201,7 +202,9 @@ class CreateModel(Decision[bool]):
         """Append it, unless it is there."""
         made = tx.first("create", self.name)
         if made is None:
-            tx.append(encode(msgspec.convert(msgspec.to_builtins(self.settings), ModelCreated)), self.name, now.time)
+            plain = msgspec.to_builtins(self.settings)
+            created = msgspec.convert({**plain, "rules": plain["rules"] or None}, ModelCreated)
+            tx.append(encode(created), self.name, now.time)
             return True
         if self.name in state.models:
             settings = state.models[self.name].settings
@@ -268,6 +271,22 @@ class Restore(Decision[int]):
         """Append it."""
         record = ModelRestored(self.snapshot.position, self.snapshot.id)
         return tx.append(encode(record), self.snapshot.model, now.time)
+
+
+@dataclass(frozen=True, slots=True)
+class KeepPrior(Decision[bool]):
+    """Have users start from a prior that was learned from the journal up to ``known``; False if that is out of date."""
+
+    model: str
+    prior: PriorLearned
+    known: Position
+
+    def write(self, tx: Transaction, state: ServerState, now: Moment) -> bool:  # noqa: ARG002
+        """Append it, unless another server was faster, the model began anew, or a user was forgotten since."""
+        if tx.since(self.known, self.model, ("prior", "reset", "restore")) or tx.since(self.known, "", ("forget",)):
+            return False
+        tx.append(encode(self.prior), self.model, now.time)
+        return True
 
 
 class Forgotten(NamedTuple):

@@ -13,7 +13,7 @@ from typing import TypeVar
 from rankfall.errors import NotFoundError, RankError, StoreError
 from rankfall.service.clock import Clock
 from rankfall.service.commands import Command, FindEvent, LoadOwner, StoreEvent
-from rankfall.service.events import digest_of, event_of
+from rankfall.service.events import as_logged, digest_of, event_of
 from rankfall.service.health import Health
 from rankfall.service.heartbeat import Heartbeat
 from rankfall.service.list_maker import ListMaker, scores_of
@@ -70,7 +70,9 @@ class Engine:
         self.state.catch_up()
         self.health = Health()
         self.heartbeat = Heartbeat(store, self.clock, self.health)
-        self.upkeep = Upkeep(store, self.state, self.clock, self.heartbeat)
+        self.upkeep = Upkeep(
+            store, self.state, self.clock, self.heartbeat, lambda command: self.writer.submit_from_thread(command)
+        )
         self._rank_patience = rank_patience
         self._on_fallback = on_fallback
         self._layouts = ThreadPoolExecutor(1, "layout")  # of its own: the common one may be full of reads that hang
@@ -88,6 +90,7 @@ class Engine:
 
     def close(self) -> None:
         """Finish what is waiting, save, and close the store."""
+        self.upkeep.stop_learning_priors()
         self.writer.close()
         self._layouts.shutdown(wait=False)
         self._lists.close()
@@ -146,8 +149,9 @@ class Engine:
             self._on_fallback(model.name, type(problem).__name__)
             _log.error("ranking failed; the baseline is shown", exc_info=problem, extra={"model": model.name})
 
-        resolved, chosen = choose(model, view, request, on_error)
-        return event_of(model, view, resolved, chosen, self.clock.moment())
+        now = self.clock.moment()
+        resolved, chosen = choose(model, view, request, as_logged(now.time), on_error)
+        return event_of(model, view, resolved, chosen, now)
 
     def find_snapshot(self, model: str, snapshot_id: str) -> Snapshot:
         """A snapshot by its id."""

@@ -9,17 +9,18 @@ from datetime import UTC, datetime
 
 import msgspec
 import numpy as np
-from msgspec import UNSET
 
 from rankfall.arrays import FloatArray, IntArray
 from rankfall.policies import Policy
+from rankfall.policies.list_rules import RulesKept
 from rankfall.service.clock import Moment
 from rankfall.service.model import Model
 from rankfall.service.owners import OwnerView
 from rankfall.service.ranking import ChosenList, ResolvedRequest
 from rankfall.service.tokens import token
 from rankfall.stores import Event
-from rankfall.wire import RankedItem, RankRequest, RankResponse
+from rankfall.wire import HeldBackItem, RankedItem, RankRequest, RankResponse, RelaxedRule
+from rankfall.wire.rules import rule_to_json
 
 
 def event_of(model: Model, owner: OwnerView, resolved: ResolvedRequest, chosen: ChosenList, now: Moment) -> Event:
@@ -28,7 +29,9 @@ def event_of(model: Model, owner: OwnerView, resolved: ResolvedRequest, chosen: 
     event_id = f"{int(now.time * 1000):012x}{token(10)}"
     expires = now.time + model.settings.feedback_wait
     said = {name: getattr(request, name) for name in ("candidates", "exclude", "context")}
-    limits = {name: value for name, value in said.items() if value is not None and value is not UNSET}
+    limits = {name: msgspec.to_builtins(value) for name, value in said.items() if value is not None}
+    if request.rules:
+        limits["rules"] = [rule_to_json(rule) for rule in request.rules]
     response = response_of(
         model, resolved, chosen, policy=owner.policy, event_id=event_id, version=owner.version, expires=expires
     )
@@ -48,7 +51,7 @@ def event_of(model: Model, owner: OwnerView, resolved: ResolvedRequest, chosen: 
         propensity=chosen.propensity,
         catalog=owner.catalog_version,
         covered=_covered(resolved.catalog.coverage, chosen.rows),
-        request=json.dumps(msgspec.to_builtins(limits)) if limits else None,
+        request=json.dumps(limits) if limits else None,
         response=msgspec.json.encode(response).decode(),
         features=None if chosen.ranking is None else owner.policy.record(chosen.ranking),
         gaps=now.gaps,
@@ -81,6 +84,17 @@ def response_of(
         arm=chosen.arm,
         expires_at=None if expires is None else moment(expires),
         unknown=tuple(resolved.unknown),
+        relaxed=tuple(
+            RelaxedRule(one.position + 1, rule_to_json(one.rule), str(one.rule)) for one in chosen.kept.relaxed
+        ),
+        held_back=_held_back(chosen.kept) if resolved.request.explain else (),
+    )
+
+
+def _held_back(kept: RulesKept) -> tuple[HeldBackItem, ...]:
+    return tuple(
+        HeldBackItem(one.position + 1, one.id, _finite(one.score), rule_to_json(one.rule), str(one.rule))
+        for one in kept.held_back
     )
 
 
@@ -112,19 +126,31 @@ def _finite(score: float) -> float | None:
 def digest_of(request: RankRequest) -> str:
     """A fingerprint of a request, to tell a retry from another request with the same ``request_id``.
 
-    It is stored with the event, so it must never change: the fields of RankRequest in their order, as JSON.
+    It is stored with the event, so it must never change: the fields of RankRequest in their order, as JSON. Those that
+    came after version 0.1.0 are left out where they are not given.
 
     >>> digest_of(RankRequest(user="anna", k=3, request_id="r1"))
     '586f080c9b9d1d50de1a48ea3ada8c2e'
     """
-    if type(request) is not RankRequest:  # one of a batch is the same request as it is alone
-        request = RankRequest(**{name: getattr(request, name) for name in RankRequest.__struct_fields__})
-    return hashlib.blake2b(msgspec.json.encode(request), digest_size=16).hexdigest()
+    told = {name: getattr(request, name) for name in RankRequest.__struct_fields__}  # without the model, in a batch
+    for name in _LATER:
+        if told[name] is None:
+            del told[name]
+    return hashlib.blake2b(msgspec.json.encode(told), digest_size=16).hexdigest()
+
+
+_LATER = ("rules", "context")
+"""Fields of a request that version 0.1.0 did not have."""
 
 
 def moment(seconds: float) -> datetime:
     """A moment, in UTC, from seconds since 1970."""
     return datetime.fromtimestamp(seconds, UTC)
+
+
+def as_logged(seconds: float) -> float:
+    """A moment as an export of the log has it, to the microsecond: rules that look at the time take this one."""
+    return moment(seconds).timestamp()
 
 
 def iso(seconds: float) -> str:

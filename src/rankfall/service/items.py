@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from rankfall.arrays import FloatArray
+from rankfall.attributes import attributes_of_rows, checked_attributes
 from rankfall.catalog import TOPIC_WEIGHT, Catalog, Id, check_fits
 from rankfall.errors import CatalogError, short
 from rankfall.journal.catalogs import CatalogItem, CatalogShape, CatalogState
@@ -33,6 +34,7 @@ def item_of(item: Id, values: CatalogItem, topics: Sequence[str]) -> Item:
         title=values.title,
         coverage={topics[j]: float(values.coverage[j]) for j in np.flatnonzero(values.coverage).tolist()},
         relevance=values.relevance.tolist(),
+        attributes=dict(values.attributes),
     )
 
 
@@ -55,7 +57,7 @@ def resolved(catalog: CatalogState, item: Id, body: ItemBody) -> ItemBody:
         if relevance:
             raise CatalogError(f"item {short(item)} has values and relevance; give one of them")
         relevance = _relevance(shape, item, body.values, coverage, old).tolist()
-    return ItemBody(title=body.title, coverage=coverage, relevance=relevance)
+    return ItemBody(title=body.title, coverage=coverage, relevance=relevance, attributes=body.attributes)
 
 
 def _relevance(
@@ -80,7 +82,7 @@ def _relevance(
 def catalog_of(items: Iterable[tuple[Id, ItemBody]], shape: CatalogShape) -> Catalog:
     """Items as a catalog of this shape; whatever does not fit is an error that names the item."""
     ids: list[Id] = []
-    coverage, relevance, titles = [], [], []
+    coverage, relevance, titles, attributes = [], [], [], []
     column = {topic: j for j, topic in enumerate(shape.topics)}
     kind = int if shape.whole_ids else str
     for item, body in items:
@@ -102,6 +104,7 @@ def catalog_of(items: Iterable[tuple[Id, ItemBody]], shape: CatalogShape) -> Cat
         coverage.append(row)
         relevance.append(body.relevance)
         titles.append(str(item) if body.title is None else body.title)
+        attributes.append(checked_attributes(body.attributes))
     return fitting(
         Catalog(
             np.array(coverage).reshape(len(ids), len(shape.topics)),
@@ -110,6 +113,7 @@ def catalog_of(items: Iterable[tuple[Id, ItemBody]], shape: CatalogShape) -> Cat
             titles=titles if shape.titled else None,
             topics=shape.topics,
             features=shape.features,
+            attributes=attributes_of_rows(attributes),
         ),
         shape,
     )
@@ -138,6 +142,7 @@ def fitting(items: Catalog, shape: CatalogShape) -> Catalog:
         topics=items.topics,
         features=items.features,
         recipe=items.recipe,
+        attributes=items.attributes,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
@@ -10,14 +11,16 @@ import numpy as np
 
 from rankfall.catalog import Catalog
 from rankfall.journal.catalogs import CatalogState
-from rankfall.journal.entries import Record
+from rankfall.journal.entries import PriorLearned, Record
 from rankfall.journal.fold import ModelHistory
 from rankfall.policies import Policy
+from rankfall.policies.list_rules import ListRules, check_rule
 from rankfall.policies.trial_use import a_few_items, try_out
 from rankfall.service.owners import OwnerState, OwnerView, StateCopy, read_owners
+from rankfall.service.priors import Priors, Start
 from rankfall.service.template import Template, make_template, policy_of
-from rankfall.stores import Entry, Position, Store
-from rankfall.wire import ModelSettings
+from rankfall.stores import END, Entry, Position, Store
+from rankfall.wire import ModelSettings, Rule
 
 SAVE_AFTER = 8
 """A state that leaves memory with fewer new entries than this is not saved: reading them again costs less."""
@@ -39,6 +42,8 @@ class Model:
         self._lock = threading.Lock()
         self._refreshing = threading.Lock()
         self._template: Template | None = None
+        self._priors = Priors(history)
+        self._rules: ListRules | None = None  # those of the last list
 
     @property
     def name(self) -> str:
@@ -93,7 +98,7 @@ class Model:
         return {"global": "", "segment": segment, "user": user}[self.settings.scope]
 
     def view(self, owner: str) -> OwnerView | None:
-        """What to rank with for this owner, if its state is in memory."""
+        """What to rank with for this owner, if its state is in memory, and the prior that it starts from."""
         template = self.template
         with self._lock:
             state = self._owners.get(owner)
@@ -102,7 +107,33 @@ class Model:
             self._owners.move_to_end(owner)
             if state.template.catalog.topics != template.catalog.topics:  # they came since we looked
                 template = state.template
-            return state.view(template)
+            with state.lock:
+                return state.view(template) if self._started(state, template) else None
+
+    def _started(self, state: OwnerState, template: Template) -> bool:
+        """Have a state start from the newest prior; False if that is not at hand."""
+        note = self.history.prior_at(END) if self.settings.across_users else None
+        if note is None or note.position == state.started:
+            return True
+        start = self._priors.at_hand(note.position, template)
+        state.start_from(start)
+        return start is not None
+
+    def rules(self, catalog: Catalog, asked: Sequence[Rule], now: float) -> ListRules | None:
+        """The rules of a list over the items of a catalog: the model's and those asked for; None if there are none.
+
+        Raises :class:`RankError` for one that is asked for and is about an attribute that no item has. Of the model's
+        own, which were checked when they were set, such a rule fits no item.
+        """
+        wanted = (*self.settings.rules, *asked)
+        if not wanted:
+            return None
+        for rule in asked:
+            check_rule(rule, catalog)
+        last = self._rules
+        if last is None or last.catalog is not catalog or last.rules != wanted:
+            last = self._rules = ListRules(wanted, catalog, now, checked=False)
+        return last.at(now)
 
     def position_of(self, owner: str) -> Position | None:
         """Up to which entry the state of an owner has learned, if it is in memory."""
@@ -112,7 +143,8 @@ class Model:
     def warm_up(self) -> None:
         """Rank once, on a copy that nobody sees: the first time takes a second, or compiles."""
         if len(self.catalog):
-            self.template.policy.fresh().rank(min(self.settings.k, len(self.catalog)))
+            rules = self.rules(self.catalog, (), time.time())
+            self.template.policy.fresh().rank(min(self.settings.k, len(self.catalog)), rules=rules)
 
     def warm_up_learning(self) -> None:
         """Learn once, on a copy that nobody sees: feedback comes after a list, so that a first list need not wait."""
@@ -129,8 +161,18 @@ class Model:
     def learn(self, entry: Entry, record: Record) -> None:
         """Take in an entry on a list."""
         state = self._owners.get(entry.owner)
-        if state is not None and entry.position > state.position:
-            state.learn(entry, record, self.history)
+        if state is None:
+            return
+        with state.lock:
+            started = entry.position <= state.position or self._started(state, state.template)
+            if started and entry.position > state.position:
+                state.learn(entry, record, self.history)
+        if not started:  # it is read again
+            self.drop(entry.owner.__eq__)
+
+    def start_from(self, position: Position, record: PriorLearned) -> None:
+        """Have all states start from a prior: each when it is next looked at."""
+        self._priors.keep(position, record)
 
     def drop_all(self) -> None:
         """Let go of all states, as after a reset or for new topics: they are read again from where they now begin."""
@@ -149,10 +191,16 @@ class Model:
         """Bring the states of these owners into memory; views of them, and what to save of those that had to leave."""
         missing = [owner for owner in dict.fromkeys(owners) if owner not in self._owners]
         template = self.template
-        states = read_owners(store, self.history, template, missing, upto)
+        states = read_owners(store, self.history, self._priors, template, missing, upto)
+        start = self.prior_at(store, upto)
+        views = {}
         with self._lock:
             self._owners.update(zip(missing, states, strict=True))
-            views = {owner: self._owners[owner].view(template) for owner in owners}
+            for owner in owners:
+                state = self._owners[owner]
+                with state.lock:
+                    state.start_from(start)
+                    views[owner] = state.view(template)
             leaving = [self._owners.popitem(last=False) for _ in range(len(self._owners) - self._room)]
         return views, [StateCopy.of(self.name, owner, state) for owner, state in leaving if state.unsaved >= SAVE_AFTER]
 
@@ -168,4 +216,12 @@ class Model:
 
     def policy_at(self, store: Store, owner: str, position: Position) -> Policy:
         """The policy of an owner as it was after the entry at a position."""
-        return read_owners(store, self.history, self.template, [owner], position)[0].policy
+        return self.states_at(store, [owner], position)[0].policy
+
+    def prior_at(self, store: Store, position: Position) -> Start | None:
+        """What states start from that are as they were after the entry at a position; None if there is no prior."""
+        return self._priors.read(store, self.template, position) if self.settings.across_users else None
+
+    def states_at(self, store: Store, owners: Sequence[str], position: Position) -> list[OwnerState]:
+        """The states of owners as they were after the entry at a position, apart from those in memory."""
+        return read_owners(store, self.history, self._priors, self.template, owners, position)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from msgspec import UNSET
 
 from rankfall.arrays import IntArray
 from rankfall.catalog import Catalog, Id
 from rankfall.errors import RankError
 from rankfall.policies import Policy, Ranking
+from rankfall.policies.list_rules import NO_RULES, RulesKept
 from rankfall.policies.request import check_request
 from rankfall.service.model import Model
 from rankfall.service.owners import OwnerView
@@ -23,13 +23,17 @@ from rankfall.wire import RankRequest
 
 @dataclass(frozen=True)
 class ChosenList:
-    """A list, whose it is, and how it came about; ``drawn``: at random, not the caller's or the policy's."""
+    """A list, whose it is, and how it came about; ``drawn``: at random, not the caller's or the policy's.
+
+    ``kept`` says what came of the rules.
+    """
 
     rows: IntArray
     arm: Arm
     ranking: Ranking | None = None
     propensity: float | None = None
     drawn: bool = False
+    kept: RulesKept = NO_RULES
 
 
 def in_control(model: Model, user: str | None) -> bool:
@@ -44,9 +48,13 @@ def in_control(model: Model, user: str | None) -> bool:
 
 
 class ResolvedRequest:
-    """A request against the catalog of a model: ids looked up, unknown ones set aside."""
+    """A request against the catalog of a model at a moment: ids looked up, unknown ones set aside, rules laid out.
 
-    def __init__(self, model: Model, request: RankRequest, catalog: Catalog | None = None) -> None:
+    The list is as long as what may be shown, at most as long as asked for. Items that filters do not allow may not be
+    shown, unless there are no others.
+    """
+
+    def __init__(self, model: Model, request: RankRequest, now: float, catalog: Catalog | None = None) -> None:
         self.request = request
         self.catalog: Catalog = model.catalog if catalog is None else catalog
         self.unknown: list[Id] = []
@@ -56,6 +64,9 @@ class ResolvedRequest:
         left = len(self.catalog) if self.candidates is None else len(self.candidates)
         if self.exclude:
             left -= len(set(self.exclude) & set(self.candidates)) if self.candidates is not None else len(self.exclude)
+        self.rules = model.rules(self.catalog, request.rules or (), now)
+        if self.rules is not None and self.rules.filters:
+            left = int(np.count_nonzero(self.rules.admitted[self.pool()])) or left
         self.k = min(request.k or model.settings.k, left)
         if self.k < 1:
             raise RankError("nothing may be shown: no item is left of the candidates without those excluded")
@@ -75,7 +86,18 @@ class ResolvedRequest:
         return list(found)
 
     def baseline(self) -> IntArray:
-        """The caller's order; without one that of the candidates, or of the catalog. Only what may be shown."""
+        """The caller's order; without one that of the candidates, or of the catalog. Only what may be shown.
+
+        Under rules: at each position the first that they allow there.
+        """
+        if self.rules is None:
+            return np.array(self._in_order(self.k), dtype=np.int64)
+        order = np.array(self._in_order(None), dtype=np.int64)
+        admitted = int(np.count_nonzero(self.rules.admitted[order])) or len(order)
+        return self.rules.in_order(order, min(self.k, admitted)).rows
+
+    def _in_order(self, most: int | None) -> list[int]:
+        """The rows that may be shown, the caller's order first, and at most so many."""
         order: Iterable[int] = range(len(self.catalog))
         if self.candidates is not None:
             order = self.candidates
@@ -87,11 +109,17 @@ class ResolvedRequest:
         for row in order:
             if row not in banned and (allowed is None or row in allowed):
                 rows.append(row)
-                if len(rows) == self.k:
+                if len(rows) == most:
                     break
         if not rows:
             raise RankError("nothing may be shown: no item of the baseline is among the candidates")
-        return np.array(rows, dtype=np.int64)
+        return rows
+
+    def as_shown(self, chosen: ChosenList) -> ChosenList:
+        """A list with what came of the rules, also if the policy did not make it."""
+        if self.rules is None or chosen.kept is not NO_RULES:
+            return chosen
+        return replace(chosen, kept=self.rules.told_of(chosen.rows))
 
     def control(self, rng: np.random.Generator) -> ChosenList:
         """What the control group gets: the caller's order, or, if the request has none, a list drawn at random.
@@ -101,9 +129,9 @@ class ResolvedRequest:
         """
         if self._baseline or self.candidates is not None:
             return ChosenList(self.baseline(), "control")
-        pool = np.array(self._pool(set())) if self.exclude else np.arange(len(self.catalog))
-        rows = rng.choice(pool, self.k, replace=False)
-        return ChosenList(rows, "control", propensity=_chance(len(pool), self.k), drawn=True)
+        drawn = RandomLists(self, {})
+        rows = drawn.draw(rng)
+        return ChosenList(rows, "control", propensity=drawn.chance_of(rows), drawn=True)
 
     def learned(self, model: Model, owner: OwnerView) -> ChosenList:
         """The list of the policy, with pinned items in their places; now and then one drawn at random."""
@@ -115,7 +143,7 @@ class ResolvedRequest:
                 fixed[pin.position - 1] = row
         limited = self.candidates is not None or self.exclude or fixed
         if not limited and not self.situation and policy.catalog is self.catalog:
-            ranking = owner.rank(self.k, model.rng)
+            ranking = owner.rank(self.k, model.rng, self.rules)
         else:
             ranking = policy.rank(
                 self.k,
@@ -123,25 +151,23 @@ class ResolvedRequest:
                 candidates=self.candidates,
                 exclude=self.exclude,
                 fixed=fixed or None,
+                rules=self.rules,
                 **self.situation,
             )
         # How likely a policy that draws was to make its list nobody knows; of a list drawn uniformly, one does.
         draws = policy.randomised
         share = model.settings.randomize
         if not share:
-            return ChosenList(ranking.items, "policy", ranking, None if draws else 1.0)
-        free = self.k - len(fixed)
-        pool = self._pool(set(fixed.values()))
-        chance = share * _chance(len(pool), free)  # of each list drawn at random
+            return ChosenList(ranking.items, "policy", ranking, None if draws else 1.0, kept=ranking.kept)
+        at_random = RandomLists(self, fixed)
         if model.rng.random() >= share:
-            return ChosenList(ranking.items, "policy", ranking, None if draws else 1.0 - share + chance)
-        drawn = iter(model.rng.choice(pool, free, replace=False).tolist())
-        rows = np.array([fixed[i] if i in fixed else next(drawn) for i in range(self.k)], dtype=np.int64)
-        drawn_list = self.given(policy, rows, model.rng)
-        if draws:
-            return ChosenList(rows, "policy", drawn_list, chance / share)
-        greedy = bool((rows == ranking.items).all())
-        return ChosenList(rows, "policy", drawn_list, chance + (1.0 - share if greedy else 0.0))
+            chance = None if draws else 1.0 - share + share * at_random.chance_of(ranking.items)
+            return ChosenList(ranking.items, "policy", ranking, chance, kept=ranking.kept)
+        rows = at_random.draw(model.rng)
+        chance = at_random.chance_of(rows)
+        if not draws:
+            chance = share * chance + (1.0 - share if bool((rows == ranking.items).all()) else 0.0)
+        return ChosenList(rows, "policy", self.given(policy, rows, model.rng), chance)
 
     def given(self, policy: Policy, rows: IntArray, rng: np.random.Generator) -> Ranking:
         """A list made by someone else, with the features and scores this policy sees in it."""
@@ -152,10 +178,44 @@ class ResolvedRequest:
         if self.situation:
             policy.within(check_request(self.k, policy.n_items), None, **{**_NOWHERE, **self.situation})
 
-    def _pool(self, taken: set[int]) -> list[int]:
-        banned = taken | set(self.exclude or ())
-        rows = range(len(self.catalog)) if self.candidates is None else self.candidates
-        return [row for row in rows if row not in banned]
+    def pool(self, taken: Iterable[int] = ()) -> IntArray:
+        """The rows to choose from, without those that are taken."""
+        rows = np.arange(len(self.catalog)) if self.candidates is None else np.array(self.candidates, dtype=np.int64)
+        banned = [*taken, *(self.exclude or ())]
+        return rows[~np.isin(rows, banned)] if banned else rows
+
+
+class RandomLists:
+    """Lists drawn at random around fixed rows: at each free position all that is allowed there is equally likely.
+
+    Without rules, or if they only filter, that makes all lists equally likely.
+    """
+
+    def __init__(self, resolved: ResolvedRequest, fixed: Mapping[int, int]) -> None:
+        self._rules, self._k, self._fixed = resolved.rules, resolved.k, fixed
+        self._pool = resolved.pool(fixed.values())
+        self._free = self._k - len(fixed)
+        if self._rules is not None and self._rules.only_filters:
+            admitted = self._pool[self._rules.admitted[self._pool]]
+            if len(admitted) >= self._free:
+                self._rules, self._pool = None, admitted
+
+    def draw(self, rng: np.random.Generator) -> IntArray:
+        """One of them."""
+        if self._rules is not None:
+            return self._rules.at_random(self._pool, self._held(), rng).rows
+        drawn = iter(rng.choice(self._pool, self._free, replace=False).tolist())
+        fixed = self._fixed
+        return np.array([fixed[i] if i in fixed else next(drawn) for i in range(self._k)], dtype=np.int64)
+
+    def chance_of(self, rows: IntArray) -> float:
+        """How likely a list is to be drawn, if it can be."""
+        if self._rules is not None:
+            return self._rules.chance_of(rows, self._pool, self._held())
+        return _chance(len(self._pool), self._free)
+
+    def _held(self) -> IntArray:
+        return np.array([self._fixed.get(position, -1) for position in range(self._k)], dtype=np.int64)
 
 
 def _chance(items: int, k: int) -> float:
@@ -176,7 +236,7 @@ _NOWHERE = {"context": None, "features": None}
 def _situation(request: RankRequest, catalog: Catalog) -> dict[str, Any]:
     """What a request says beside who asks, and for which items, as policies take it; nothing where it says nothing."""
     said: dict[str, Any] = {}
-    if request.context is not UNSET:
+    if request.context is not None:
         said["context"] = request.context
     if features := request.candidate_features:
         found = {catalog.row(item): named for item, named in features.items()}
@@ -185,21 +245,26 @@ def _situation(request: RankRequest, catalog: Catalog) -> dict[str, Any]:
 
 
 def choose(
-    model: Model, owner: OwnerView, request: RankRequest, on_error: Callable[[Exception], None]
+    model: Model, owner: OwnerView, request: RankRequest, now: float, on_error: Callable[[Exception], None]
 ) -> tuple[ResolvedRequest, ChosenList]:
     """The list for a request. An error inside the policy gives the baseline, and is reported to ``on_error``."""
-    resolved = ResolvedRequest(model, request, owner.policy.catalog)  # rows mean to the policy what they mean here
+    catalog = owner.policy.catalog  # rows mean to the policy what they mean here
+    resolved = ResolvedRequest(model, request, now, catalog)
     resolved.check(owner.policy)
     try:
-        if in_control(model, request.user):
-            return resolved, resolved.control(model.rng)
-        if model.settings.mode == "online":
-            return resolved, resolved.learned(model, owner)
-        rows = resolved.baseline()
-        learns = model.settings.mode == "apprentice"
-        return resolved, ChosenList(rows, "baseline", resolved.given(owner.policy, rows, model.rng) if learns else None)
+        return resolved, resolved.as_shown(_chosen(resolved, model, owner))
     except RankError:
         raise
     except Exception as problem:  # whatever went wrong, the caller gets a list
         on_error(problem)
-        return resolved, ChosenList(resolved.baseline(), "fallback")
+        return resolved, resolved.as_shown(ChosenList(resolved.baseline(), "fallback"))
+
+
+def _chosen(resolved: ResolvedRequest, model: Model, owner: OwnerView) -> ChosenList:
+    if in_control(model, resolved.request.user):
+        return resolved.control(model.rng)
+    if model.settings.mode == "online":
+        return resolved.learned(model, owner)
+    rows = resolved.baseline()
+    learns = model.settings.mode == "apprentice"
+    return ChosenList(rows, "baseline", resolved.given(owner.policy, rows, model.rng) if learns else None)

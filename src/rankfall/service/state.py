@@ -19,6 +19,7 @@ from rankfall.journal.entries import (
     ModelReset,
     ModelRestored,
     OutcomeGiven,
+    PriorLearned,
     UserForgotten,
 )
 from rankfall.journal.fold import Knowledge
@@ -183,6 +184,8 @@ class ServerState:
                     model.drop_all()
         elif isinstance(record, ModelReset | ModelRestored):
             self.models[entry.model].drop_all()
+        elif isinstance(record, PriorLearned):
+            self.models[entry.model].start_from(entry.position, record)
         elif isinstance(record, UserForgotten):
             for model in self.models.values():
                 if model.settings.scope == "user":

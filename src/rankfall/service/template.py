@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -11,23 +11,32 @@ import msgspec
 import numpy as np
 
 from rankfall.catalog import Catalog
-from rankfall.errors import ConflictError, InvalidError, ProblemError, short
+from rankfall.errors import ConflictError, InvalidError, ProblemError, RankError, short
 from rankfall.journal.catalogs import CatalogState
 from rankfall.journal.fold import declared
-from rankfall.policies import SERVED, Policy, settings_of
+from rankfall.policies import SERVED, LinearPolicy, Policy, settings_of
 from rankfall.policies.context import Context, RequestFeatures
 from rankfall.policies.forgetting import Discount, Window
+from rankfall.policies.linear.prior import Prior
+from rankfall.policies.list_rules import check_rule
 from rankfall.policies.registry import served_gamma
 from rankfall.policies.rewards import Rewards
-from rankfall.wire import ModelSettings, convert
+from rankfall.wire import ModelSettings, Rule, convert
 
 
 def policy_of(settings: ModelSettings, catalog: Catalog) -> Policy:
     """A policy with these settings that has learned nothing; raises what is wrong with them, or with the catalog."""
     check_served(settings.policy)
     _check_rewards(settings)
+    if settings.across_users and not _can_learn_across(settings):
+        raise InvalidError(
+            "across_users needs scope user and a linear policy, as the prior is one of the weights of users; "
+            f"this is scope {settings.scope} and {settings.policy}",
+            where="body.across_users",
+        )
+    _check_ruled(settings)
     context, request_features = _declared(settings)
-    return SERVED[settings.policy].serve(
+    policy = SERVED[settings.policy].serve(
         catalog,
         gamma=settings.gamma,
         forgetting=_forgetting(settings),
@@ -36,6 +45,15 @@ def policy_of(settings: ModelSettings, catalog: Catalog) -> Policy:
         context=context,
         request_features=request_features,
     )
+    if settings.across_users and isinstance(policy, LinearPolicy):
+        return policy.with_prior(Prior.identity(len(policy.weights)))
+    return policy
+
+
+def _can_learn_across(settings: ModelSettings) -> bool:
+    """Whether users of such a model can start from what all have shown."""
+    served = SERVED.get(settings.policy)
+    return settings.scope == "user" and served is not None and issubclass(served, LinearPolicy)
 
 
 def _declared(settings: ModelSettings) -> tuple[Context | None, RequestFeatures | None]:
@@ -64,6 +82,21 @@ def _check_rewards(settings: ModelSettings) -> None:
         raise InvalidError(str(problem), where="body.rewards") from None
 
 
+def _check_ruled(settings: ModelSettings) -> None:
+    """Raise if the lists of a policy cannot keep rules, and there are some."""
+    if settings.rules and (why := SERVED[settings.policy].why_not_ruled) is not None:
+        raise InvalidError(f"the lists of {settings.policy} cannot keep rules: {why}", where="body.rules")
+
+
+def check_rules(rules: Sequence[Rule], catalog: Catalog) -> None:
+    """Raise if a rule is about an attribute that no item has, or has in another kind."""
+    for i, rule in enumerate(rules):
+        try:
+            check_rule(rule, catalog)
+        except RankError as problem:
+            raise InvalidError(str(problem), where=f"body.rules.{i}") from None
+
+
 def check_served(policy: str) -> None:
     """Raise if no policy of this name can be served."""
     if policy not in SERVED:
@@ -72,9 +105,17 @@ def check_served(policy: str) -> None:
         )
 
 
-def new_settings(given: Mapping[str, Any]) -> ModelSettings:
-    """The settings of a new model; gamma that is not given is what suits its policy."""
+def new_settings(given: Mapping[str, Any], there: ModelSettings | None = None) -> ModelSettings:
+    """The settings of a new model; gamma that is not given is what suits its policy.
+
+    Users start from what all have shown, where that can be and nobody says otherwise; with a context only if somebody
+    says so, as a prior over all crosses takes many users to learn. ``there`` are the settings of a
+    model of this name, which may be older than that.
+    """
     settings = convert(ModelSettings, dict(given))
+    if "across_users" not in given:
+        across = _can_learn_across(settings) and settings.context is None if there is None else there.across_users
+        settings = msgspec.structs.replace(settings, across_users=across)
     if "gamma" in given or settings.policy not in SERVED:
         return settings
     return msgspec.structs.replace(settings, gamma=served_gamma(SERVED[settings.policy]))
@@ -116,6 +157,8 @@ def changed(settings: ModelSettings, changes: Mapping[str, Any], catalog: Catalo
     policy_of(new, catalog)
     if "pinned" in changes:
         check_pinned(new, catalog)
+    if "rules" in changes:
+        check_rules(new.rules, catalog)
     return new
 
 

@@ -1,14 +1,21 @@
-"""What the writer does between batches: follow the journal, close lists whose feedback never came, save."""
+"""What the writer does between batches: follow the journal, close lists whose feedback never came, save.
+
+And it sees to it that priors are learned again, which another thread does.
+"""
 
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, NamedTuple
 
 from rankfall.journal.entries import FeedbackExpired, encode
 from rankfall.service.checkpoints import Saver
 from rankfall.service.clock import Clock
+from rankfall.service.commands import Command
 from rankfall.service.heartbeat import Heartbeat
+from rankfall.service.prior_refresh import PriorRefresh
 from rankfall.service.state import ServerState
 from rankfall.service.writer import POLL
 from rankfall.stores import OnEvent, Store, Transaction
@@ -43,7 +50,14 @@ class Upkeep:
     upgrade all of it is caught up on.
     """
 
-    def __init__(self, store: Store, state: ServerState, clock: Clock, heartbeat: Heartbeat) -> None:
+    def __init__(
+        self,
+        store: Store,
+        state: ServerState,
+        clock: Clock,
+        heartbeat: Heartbeat,
+        submit: Callable[[Command[Any]], Future[Any]],
+    ) -> None:
         self._store, self._state, self._clock, self._heartbeat = store, state, clock, heartbeat
         self.serving = False
         """Whether feedback can arrive here; if not, waits stand still."""
@@ -52,6 +66,7 @@ class Upkeep:
         self._rebuilds = state.rebuilds
         self._sweep: _Sweep | None = None
         self._saver = Saver(store, state)
+        self._priors = PriorRefresh(store, state, submit)
 
     def run(self) -> bool:
         """Do some of what is due, a little of each; whether there is more to do at once."""
@@ -69,6 +84,8 @@ class Upkeep:
             more = self._sweep is not None
             if self._store.to_scrub:
                 self._store.scrub()
+        if self.serving:
+            self._priors.begin_if_due(now)
         unsaved = self._state.unsaved
         if not self._saver.saving and (
             unsaved >= CHECKPOINT_AFTER or (unsaved and now - self._saved_at >= CHECKPOINT_EVERY)
@@ -125,6 +142,10 @@ class Upkeep:
         """Save the whole state, slice by slice."""
         self._saver.finish()
         self._was_saved()
+
+    def stop_learning_priors(self) -> None:
+        """Begin to learn no more priors; while the writer still works, as one may be on its way."""
+        self._priors.close()
 
     def close(self) -> None:
         """Save what is not saved, and take no more."""

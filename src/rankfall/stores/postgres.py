@@ -35,6 +35,7 @@ _SETTINGS = {
     "synchronous_commit": "on",
     "default_transaction_isolation": "read\\ committed",  # statements see what others wrote before they got the lock
     "client_min_messages": "warning",
+    "jit": "off",  # it takes 30 to 150 ms for a statement that takes one, whenever the plan looks expensive
 }
 _TIMELINE = """
 SELECT system_identifier || '/' || CASE WHEN pg_is_in_recovery() THEN 'standby'

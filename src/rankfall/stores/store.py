@@ -198,6 +198,11 @@ class Store:
             raise LostEntryError(f"entry {after.position} of the journal is not there any more, or is another one")
         return [entry_of_row(row) for row in rows[1:]]
 
+    def entry(self, position: Position) -> Entry | None:
+        """The entry at a position."""
+        rows = self.read(f"SELECT {self._entry} {FROM_JOURNAL} WHERE j.seq = ?", (position,))
+        return entry_of_row(rows[0]) if rows else None
+
     def feedback(
         self, model: str, owners: Sequence[str], after: Sequence[Position], upto: Position, limit: int
     ) -> list[list[Entry]]:
@@ -226,6 +231,20 @@ class Store:
             Checkpoint(r[0][0], r[0][1], r[0][2], bytes(r[0][3]), Mark(r[0][2], r[0][4], r[0][5])) if r else None
             for r in found
         ]
+
+    def recent_owners(self, model: str, entries: int, limit: int) -> list[str]:
+        """Those with feedback on lists of a model among the last so many entries, the latest first."""
+        rows = self.read(
+            f"SELECT j.owner FROM journal j WHERE j.seq > ? AND j.model = ? AND j.owner <> '' AND {ON_LIST} "
+            "GROUP BY j.owner ORDER BY max(j.seq) DESC LIMIT ?",
+            (self.end() - entries, model, limit),
+        )
+        return [row[0] for row in rows]
+
+    def saved_owners(self, model: str) -> list[str]:
+        """Those of whom a state is kept, by name."""
+        rows = self.read("SELECT DISTINCT owner FROM checkpoints WHERE model = ? ORDER BY owner", (model,))
+        return [row[0] for row in rows]
 
     def event(self, event_id: str) -> Event | None:
         """One list, with its features."""

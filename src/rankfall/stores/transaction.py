@@ -234,8 +234,7 @@ class Transaction:
         self.exclusive()
         if not self.holds(seen):
             return False
-        forgotten = "SELECT 1 FROM journal WHERE model = '' AND owner = '' AND kind = 'forget' AND seq > ? LIMIT 1"
-        if self.run(forgotten, (seen.position,)):
+        if self.since(seen.position, "", ("forget",)):
             return False
         self.run_many(
             "INSERT INTO checkpoints (model, owner, seq, token, at, state) "
@@ -250,6 +249,12 @@ class Transaction:
             [(c.model, c.owner, c.position) for c in kept],
         )
         return True
+
+    def since(self, position: Position, model: str, kinds: Sequence[str]) -> bool:
+        """Whether there is an entry of these kinds for a model after a position, none of them on a list."""
+        marks = ", ".join("?" * len(kinds))
+        sql = f"SELECT 1 FROM journal WHERE model = ? AND owner = '' AND kind IN ({marks}) AND seq > ? LIMIT 1"
+        return bool(self.run(sql, (model, *kinds, position)))
 
     def holds(self, mark: Mark) -> bool:
         """Whether an entry is in the journal: not so if the store went back in time."""

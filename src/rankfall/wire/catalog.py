@@ -9,6 +9,7 @@ from msgspec import Meta, field
 from rankfall.wire.fields import (
     LONGEST_NAME,
     LONGEST_TITLE,
+    FieldError,
     ItemId,
     Name,
     Query,
@@ -19,6 +20,20 @@ from rankfall.wire.fields import (
     check_printable,
 )
 
+AttributeValue = Annotated[str, Meta(max_length=1000)] | int | float | bool
+"""The value of an attribute of an item."""
+
+
+def _check_attributes(attributes: dict[str, str | int | float | bool | None]) -> None:
+    for name, value in attributes.items():
+        check_printable(f"attributes.{name}", name)
+        if isinstance(value, str):
+            check_printable(f"attributes.{name}", value)
+        elif isinstance(value, int) and abs(value) > _LARGEST_WHOLE:
+            raise FieldError(f"attributes.{name}", f"expected a whole number of at most 2^53, got {value}")
+
+
+_LARGEST_WHOLE = 2**53
 Title = Annotated[str, Meta(max_length=LONGEST_TITLE)]
 
 
@@ -45,15 +60,26 @@ class ItemBody(Request, frozen=True, kw_only=True):
     relevance: list[float] = field(default_factory=list)
     values: Values | None = None
     topics: Topics | None = None
+    attributes: Annotated[
+        dict[Name, AttributeValue | None],
+        Meta(max_length=100, description="what else is known of it, such as its brand; rules of lists look at it"),
+    ] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check_attributes(self.attributes)
 
 
 class ItemPatch(Request, frozen=True, kw_only=True, omit_defaults=True):
-    """What to change of an item; topics not named stay as they are."""
+    """What to change of an item; topics and attributes not named stay as they are, one that is null goes."""
 
     title: Title | None = None
     coverage: dict[str, Share] | None = None
     relevance: list[float] | None = None
     values: Values | None = None
+    attributes: Annotated[dict[Name, AttributeValue | None], Meta(max_length=100)] | None = None
+
+    def __post_init__(self) -> None:
+        _check_attributes(self.attributes or {})
 
 
 class BulkItem(ItemBody, frozen=True, kw_only=True):
@@ -62,6 +88,7 @@ class BulkItem(ItemBody, frozen=True, kw_only=True):
     id: ItemId
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_printable("id", self.id)
 
 
@@ -72,6 +99,7 @@ class Item(Response, frozen=True, omit_defaults=True):
     coverage: dict[str, float]
     relevance: list[float]
     title: str | None = None
+    attributes: dict[str, AttributeValue] = field(default_factory=dict)
 
 
 class ItemsQuery(Query, frozen=True, kw_only=True):
@@ -144,3 +172,4 @@ class CatalogResponse(Response, frozen=True, kw_only=True):
     feature_names: list[str] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)
     recipe: str | None = None
+    attributes: Annotated[list[str], Meta(description="attributes that items have")] = field(default_factory=list)

@@ -22,6 +22,7 @@ from rankfall.wire.fields import (
     check_all_printable,
     check_printable,
 )
+from rankfall.wire.rules import Rules
 
 
 class Pin(Request, frozen=True):
@@ -99,6 +100,10 @@ class ModelSettings(Request, frozen=True, kw_only=True):
         ),
     ] = None
     rewards: RewardsByType | None = None
+    across_users: Annotated[
+        bool, Meta(description="users start from what all users have shown together; of linear policies, scope user")
+    ] = False
+    rules: Rules = field(default_factory=list)
     context: Factors | None = None
     request_features: RequestFeaturesByName | None = None
 
@@ -109,9 +114,13 @@ class ModelSettings(Request, frozen=True, kw_only=True):
 
 
 class NewModel(ModelSettings, frozen=True, kw_only=True):
-    """A model to make. Gamma that is not given is 0.5 for policies that have one; docs/policies.md says why."""
+    """A model to make. Gamma that is not given is 0.5 for policies that have one; docs/policies.md says why.
+
+    ``across_users`` that is not given is true where it can be: with scope user and a linear policy.
+    """
 
     gamma: Gamma | UnsetType = UNSET  # type: ignore[assignment]
+    across_users: bool | UnsetType = UNSET  # type: ignore[assignment]
 
 
 class ModelChanges(Request, frozen=True, kw_only=True):
@@ -126,6 +135,7 @@ class ModelChanges(Request, frozen=True, kw_only=True):
     randomize: Randomize | UnsetType = UNSET
     pinned: Pins | UnsetType = UNSET
     blocked: Blocked | UnsetType = UNSET
+    rules: Rules | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         _check_lists(self.pinned, self.blocked)
@@ -203,8 +213,24 @@ class ArmCounts(Response, frozen=True, omit_defaults=True):
     reward: RewardCounts | None = None
 
 
+class PriorResponse(Response, frozen=True, kw_only=True):
+    """What a user starts from, learned from all users: each weight of an average user, and how far users are from it.
+
+    ``users`` and ``lists`` are those that taught it.
+    """
+
+    learned_at: datetime
+    age_seconds: float
+    users: int
+    lists: int
+    weights: Annotated[list[Weight], Meta(description="sd is the standard deviation from user to user")]
+
+
 class ModelResponse(Response, frozen=True, kw_only=True):
-    """What a model is and knows. ``learned`` is null where the model has many states and none was named."""
+    """What a model is and knows. ``learned`` is null where the model has many states and none was named.
+
+    ``prior`` is null where users start from nothing: it is not learned across users, or no prior was learned yet.
+    """
 
     name: str
     settings: SettingsResponse
@@ -214,6 +240,7 @@ class ModelResponse(Response, frozen=True, kw_only=True):
     weights: list[Weight]
     counts: ModelCounts
     arms: dict[str, ArmCounts]
+    prior: PriorResponse | None = None
 
 
 class BucketCounts(Response, frozen=True):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
-from msgspec import UNSET, Meta, Raw, UnsetType
+from msgspec import Meta, Raw
 
 from rankfall.wire.context import Candidate, ContextValues
 from rankfall.wire.fields import (
@@ -19,6 +19,7 @@ from rankfall.wire.fields import (
     check_all_printable,
     check_printable,
 )
+from rankfall.wire.rules import Rules
 
 
 class RankRequest(Request, frozen=True, kw_only=True):
@@ -47,7 +48,9 @@ class RankRequest(Request, frozen=True, kw_only=True):
     ] = None
     defer_activation: Annotated[bool, Meta(description="the list may never be shown; call activate when it is")] = False
     explain: Annotated[bool, Meta(description="say for each item where its score comes from")] = False
-    context: ContextValues | UnsetType = UNSET  # left out of the fingerprint where there is none, as it always was
+    # From here on: fields that came after 0.1.0. They are part of the fingerprint only where they are given.
+    rules: Annotated[Rules | None, Meta(description="rules for this list, after those of the model")] = None
+    context: ContextValues | None = None
 
     def __post_init__(self) -> None:
         check_printable("user", self.user)
@@ -56,7 +59,7 @@ class RankRequest(Request, frozen=True, kw_only=True):
         check_all_printable("candidates", self.candidate_ids)
         check_all_printable("exclude", self.exclude)
         check_all_printable("baseline", self.baseline)
-        if self.context is not UNSET:
+        if self.context is not None:
             check_all_printable("context", self.context)
 
     @property
@@ -102,7 +105,25 @@ class RankedItem(Response, frozen=True, omit_defaults=True):
     features: dict[str, float] | None = None
 
 
-class RankResponse(Response, frozen=True, kw_only=True):
+class RelaxedRule(Response, frozen=True):
+    """A rule that does not hold at a position, because nothing there could keep it; ``words`` say it for people."""
+
+    position: Position
+    rule: dict[str, Any]
+    words: str
+
+
+class HeldBackItem(Response, frozen=True):
+    """The best item that a rule did not allow at a position, where it would have been chosen otherwise."""
+
+    position: Position
+    id: ItemId
+    score: float | None
+    rule: dict[str, Any]
+    words: str
+
+
+class RankResponse(Response, frozen=True, kw_only=True, omit_defaults=True):
     """A list to show, best item first.
 
     ``arm`` says whose list it is: ``policy`` (learned), ``baseline`` or ``control`` (the caller's, by mode or by the
@@ -119,6 +140,13 @@ class RankResponse(Response, frozen=True, kw_only=True):
     arm: Arm
     expires_at: Annotated[datetime | None, Meta(description="feedback counts until then")]
     unknown: Annotated[tuple[ItemId, ...], Meta(description="ids of the request that are not in the catalog")]
+    relaxed: Annotated[
+        tuple[RelaxedRule, ...], Meta(description="rules that could not be kept; absent if all were")
+    ] = ()
+    held_back: Annotated[
+        tuple[HeldBackItem, ...],
+        Meta(description="with explain: items that rules did not allow, where they changed the list"),
+    ] = ()
 
     @property
     def ids(self) -> tuple[str | int, ...]:

@@ -41,8 +41,9 @@ def check(site: Site, callers: SoakCallers, folder: Path) -> dict[str, int]:
     check_expected(site, callers)
     states, export = settled(site, folder)
     check_lists(export, callers)
+    check_outcomes(export, callers)
     check_states(states, export)
-    return {"lists": len(export.lists), "states": len(states)}
+    return {"lists": len(export.lists), "outcomes": len(export.outcomes), "states": len(states)}
 
 
 def settled(site: Site, folder: Path) -> tuple[States, Export]:
@@ -177,13 +178,21 @@ def check_list(row: dict[str, Any], one: Shown) -> None:
     assert set(later) <= {"duplicate"}, one
 
 
+def check_outcomes(export: Export, callers: SoakCallers) -> None:
+    """Every outcome that was acknowledged is there, once; there are no others."""
+    stored = sorted(export.outcomes.select("event_id", "position", "type", "value").iter_rows())
+    told = callers.expected.outcomes.items()
+    expected = sorted((event, one.position - 1, "purchase", 1.0) for event, some in told for one in some)
+    assert stored == expected, f"{len(stored)} outcomes are there, {len(expected)} were acknowledged"
+
+
 def check_states(states: States, export: Export) -> None:
     """What servers have learned is what the export says."""
     for name, model in states.items():
         if model["learned"] is None:
             continue
         kind, _, owner = name.partition(" ")
-        expected = export.state(kind, owner)
+        expected = export.state(kind, owner, MODELS[kind].get("rewards"))
         assert model["learned"] == expected.lists, f"{name} learned from {model['learned']} lists, not {expected.lists}"
         if expected.lists:
             np.testing.assert_allclose(weights(model), expected.weights(), rtol=1e-6, atol=1e-9, err_msg=name)

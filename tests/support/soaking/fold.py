@@ -24,11 +24,14 @@ class Ridge:
     def __post_init__(self) -> None:
         self.gram, self.moment = np.eye(self.columns), np.zeros(self.columns)
 
-    def learn(self, shown: np.ndarray, click: int | None) -> None:
+    def learn(self, shown: np.ndarray, click: int | None, rewards: "Rewards", outcomes: list[int]) -> None:
         """Items above the first click were passed by, the click was wanted, below it nothing is known."""
         seen = shown if click is None else shown[: click + 1]
         self.gram += seen.T @ seen
-        self.moment += 0.0 if click is None else seen[-1]
+        self.moment += 0.0 if click is None else rewards.click * seen[-1]
+        for place in outcomes:
+            if place < len(seen):
+                self.moment += rewards.purchase * seen[place]
         self.lists += 1
 
     def weights(self) -> np.ndarray:
@@ -37,12 +40,21 @@ class Ridge:
 
 
 @dataclass(frozen=True)
+class Rewards:
+    """What a click and a purchase count, the best of them 1."""
+
+    click: float = 1.0
+    purchase: float = 0.0
+
+
+@dataclass(frozen=True)
 class Lesson:
-    """A list that was learned from."""
+    """A list that was learned from, and where something was bought."""
 
     place: int
     shown: np.ndarray
     click: int | None
+    outcomes: list[int]
 
 
 class Export:
@@ -51,19 +63,28 @@ class Export:
     def __init__(self, folder: Path) -> None:
         self.lists = pl.read_parquet(folder / "events.parquet")
         self.decisions = pl.read_parquet(folder / "decisions.parquet")
+        self.outcomes = pl.read_parquet(folder / "outcomes.parquet")
+        bought: dict[str, list[int]] = {}
+        for name, place in self.outcomes.select("event_id", "position").iter_rows():
+            bought.setdefault(name, []).append(place)
         self._lessons: dict[tuple[str, str], list[Lesson]] = {}
         taught = self.lists.filter(pl.col("result").is_not_null() & pl.col("learn")).sort("seq")
         for row in taught.iter_rows(named=True):
             shown = np.array(row["features"]).reshape(-1, row["columns"])
-            lesson = Lesson(row["seq"], shown, min(row["clicked"], default=None))
+            lesson = Lesson(row["seq"], shown, min(row["clicked"], default=None), bought.get(row["event_id"], []))
             self._lessons.setdefault((row["model"], row["owner"]), []).append(lesson)
 
-    def state(self, model: str, owner: str = "") -> Ridge:
+    def state(self, model: str, owner: str = "", rewards: dict[str, float] | None = None) -> Ridge:
         """What a model has learned for an owner."""
+        worth = (
+            Rewards()
+            if rewards is None
+            else Rewards(*(rewards[k] / max(rewards.values()) for k in ("click", "purchase")))
+        )
         lessons = self._lessons.get((model, owner), [])
         state = Ridge(len(lessons[0].shown[0]) if lessons else 1)
         for lesson in _counted(lessons, self._stretches(model)):
-            state.learn(lesson.shown, lesson.click)
+            state.learn(lesson.shown, lesson.click, worth, lesson.outcomes)
         return state
 
     def _stretches(self, model: str) -> list[Stretch]:

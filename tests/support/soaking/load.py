@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 import httpx
-from callers import PAUSE, Callers, K, Shown
+from callers import PAUSE, Callers, K, Shown, result_of
 from served import NDJSON
 
 from soaking.site import BRIEF
@@ -24,7 +24,18 @@ MARK = "forgotten-person-"
 """How the names of users begin who are forgotten: when all of them are, it stands nowhere."""
 OUTAGE = 1.0
 """Seconds without any acknowledgement from which on callers call it an outage."""
-WEIGHTS = {"default": 4, "own": 2, "brief": 2, "changing": 2}
+WEIGHTS = {"default": 4, "own": 2, "brief": 2, "changing": 2, "earning": 2}
+OFTEN = 0.5
+"""How likely each of the two outcomes is that a list of the model `earning` may have: one early, one late."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What somebody did with an item of a list, beside the click."""
+
+    position: int  # from 1 on
+    name: str
+    early: bool  # told before the click
 
 
 @dataclass
@@ -34,6 +45,7 @@ class Expected:
     gamma: float = 1.0
     items: dict[int, list[float] | None] = field(default_factory=dict)  # relevance; None for an item taken out
     snapshots: list[str] = field(default_factory=list)
+    outcomes: dict[str, list[Outcome]] = field(default_factory=dict)  # by list
     raced: list[str] = field(default_factory=list)  # users who were ranked for while they were forgotten
     removed: set[str] = field(default_factory=set)  # lists that went with their user
     anonymous: set[str] = field(default_factory=set)  # lists that stay without their user
@@ -70,12 +82,32 @@ class SoakCallers(Callers):
 
     def _advance(self, client: httpx.Client, one: Shown) -> bool:
         before = len(one.results)
+        if one.model == "earning" and not (self._ranked(client, one) and self._tell(client, one, early=True)):
+            return False
         done = super()._advance(client, one)
         if one.answer and one.event_id not in self._shown_at:
             self._shown_at[one.event_id] = time.monotonic()
         if not before and one.results[:1] == ["late"]:
             self._excuse(one)
-        return done
+        return done and (one.model != "earning" or self._tell(client, one, early=False))
+
+    def _tell(self, client: httpx.Client, one: Shown, *, early: bool) -> bool:
+        """Tell what else came of a list, early or late, each until it is acknowledged; whether all of it is told."""
+        rng = random.Random(f"{self.seed} {one.request['request_id']} {early}")
+        if rng.random() >= OFTEN:
+            return True
+        outcome = Outcome(rng.randint(1, K), str(uuid.UUID(int=rng.getrandbits(128))), early)
+        told = self.expected.outcomes.setdefault(one.event_id, [])
+        if outcome in told:
+            return True
+        item = {"id": one.items[outcome.position - 1], "type": "purchase", "outcome_id": outcome.name}
+        answer = self._post(client, "/v1/feedback", {"event_id": one.event_id, "outcomes": [item]})
+        if answer is None:
+            return False
+        assert result_of(answer.json()) in ("accepted", "duplicate"), answer.text
+        told.append(outcome)
+        self._happened("outcome")
+        return True
 
     def _excuse(self, one: Shown) -> None:
         """Feedback may come too late only if it could have come in time."""

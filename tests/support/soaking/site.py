@@ -28,6 +28,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "own": {"feedback_wait": A_DAY, "scope": "user"},
     "brief": {"feedback_wait": BRIEF},
     "changing": {"feedback_wait": A_DAY},
+    "earning": {"feedback_wait": A_DAY, "rewards": {"click": 1, "purchase": 4}},
 }
 
 

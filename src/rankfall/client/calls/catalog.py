@@ -36,6 +36,7 @@ def put_item(
     title: str | None = None,
     topics: Sequence[str] | None = None,
     values: Mapping[str, Any] | None = None,
+    attributes: Mapping[str, Any] | None = None,
 ) -> Call[ItemWritten]:
     """Add an item, or replace it.
 
@@ -46,6 +47,8 @@ def put_item(
     topics, values
         In their place: names of topics, and values in the units of the table that the catalog was built from, by
         column. The service scales them as it scaled the others.
+    attributes
+        What else is known of it, such as its brand: text, numbers, true and false. Rules of lists look at it.
 
     Returns
     -------
@@ -57,7 +60,9 @@ def put_item(
     >>> put_item("AC/DC", coverage={"rock": 1.0}, relevance=[0.3]).path
     '/v1/catalog/items/AC%2FDC'
     """
-    content = body(given(title=title, coverage=coverage, relevance=relevance, topics=topics, values=values))
+    content = body(
+        given(title=title, coverage=coverage, relevance=relevance, topics=topics, values=values, attributes=attributes)
+    )
     return Call("PUT", path("catalog", "items", id), lambda reply: reply.read(ItemWritten), content=content)
 
 
@@ -68,13 +73,15 @@ def patch_item(
     relevance: Sequence[float] | None = None,
     title: str | None = None,
     values: Mapping[str, Any] | None = None,
+    attributes: Mapping[str, Any] | None = None,
 ) -> Call[ItemWritten]:
     """Change parts of an item; what is not given stays.
 
     ``coverage`` is merged by topic; a topic set to 0 is dropped. ``values`` are those that changed, in the units of the
-    table that the catalog was built from; only their features change.
+    table that the catalog was built from; only their features change. ``attributes`` are those that changed, None for
+    one that is to go.
     """
-    content = body(given(title=title, coverage=coverage, relevance=relevance, values=values))
+    content = body(given(title=title, coverage=coverage, relevance=relevance, values=values, attributes=attributes))
     return Call("PATCH", path("catalog", "items", id), lambda reply: reply.read(ItemWritten), content=content)
 
 
@@ -110,8 +117,8 @@ def put_items(items: Iterable[Mapping[str, Any]]) -> Call[BulkResponse]:
     Parameters
     ----------
     items
-        Mappings with ``id``, ``coverage`` or ``topics``, ``relevance`` or ``values``, and perhaps ``title``; or
-        ``{"id": ..., "delete": True}``.
+        Mappings with ``id``, ``coverage`` or ``topics``, ``relevance`` or ``values``, and perhaps ``title`` and
+        ``attributes``; or ``{"id": ..., "delete": True}``.
 
     Examples
     --------

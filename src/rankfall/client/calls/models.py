@@ -13,6 +13,7 @@ from rankfall.wire import (
     ModelResponse,
     ModelsResponse,
     NamedSettings,
+    Rule,
     Scope,
     Seen,
     VersionResponse,
@@ -31,6 +32,7 @@ class Changes(TypedDict, total=False):
     randomize: float
     pinned: Iterable[Mapping[str, Any]]
     blocked: Iterable[str | int]
+    rules: Iterable[Rule | Mapping[str, Any]]
 
 
 class Settings(Changes, total=False):
@@ -42,6 +44,7 @@ class Settings(Changes, total=False):
     rewards: Mapping[str, float] | None
     context: Mapping[str, Mapping[str, Any]] | None
     request_features: Mapping[str, Mapping[str, float]] | None
+    across_users: bool
 
 
 def models() -> Call[list[NamedSettings]]:
@@ -53,7 +56,8 @@ def create_model(model: str, /, **settings: Unpack[Settings]) -> Call[NamedSetti
     """Make a model; settings not given have the service's defaults.
 
     They are ``policy``, ``gamma``, ``k``, ``mode``, ``feedback_wait``, ``control``, ``randomize``, ``pinned``,
-    ``blocked``, ``scope``, ``forgetting``, ``feedback``, ``rewards``, ``context`` and ``request_features``.
+    ``blocked``, ``rules``, ``scope``, ``forgetting``, ``feedback``, ``rewards``, ``across_users``, ``context`` and
+    ``request_features``.
 
     Making it again with the same settings changes nothing; with others it is a `ConflictError`.
 
@@ -74,7 +78,8 @@ def model(model: str = "default", *, user: str | None = None, segment: str | Non
 def change_model(model: str, /, **settings: Unpack[Changes]) -> Call[NamedSettings]:
     """Change settings of a model; what it has learned stays.
 
-    All can be changed but ``scope``, ``forgetting``, ``feedback``, ``rewards``, ``context`` and ``request_features``.
+    All can be changed but ``scope``, ``forgetting``, ``feedback``, ``rewards``, ``across_users``, ``context`` and
+    ``request_features``.
 
     Examples
     --------

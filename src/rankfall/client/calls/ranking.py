@@ -12,7 +12,7 @@ import msgspec
 from rankfall.client.call import Call, Reply, as_error
 from rankfall.client.encoding import Id, body, check_names, given, path
 from rankfall.errors import InvalidError, ServiceError
-from rankfall.wire import ActivateResponse, ErrorResponse, EventResponse, RankBatchResponse, RankResponse
+from rankfall.wire import ActivateResponse, ErrorResponse, EventResponse, RankBatchResponse, RankResponse, Rule
 
 
 class RankArguments(TypedDict, total=False):
@@ -29,6 +29,7 @@ class RankArguments(TypedDict, total=False):
     defer_activation: bool
     explain: bool
     context: Mapping[str, Any] | None
+    rules: Iterable[Rule | Mapping[str, Any]] | None
 
 
 def rank(
@@ -44,6 +45,7 @@ def rank(
     explain: bool = False,
     request_id: str | None = None,
     context: Mapping[str, Any] | None = None,
+    rules: Iterable[Rule | Mapping[str, Any]] | None = None,
 ) -> Call[RankResponse]:
     """Ask for a list to show.
 
@@ -71,6 +73,8 @@ def rank(
         lost on the way is sent again and no list is counted twice.
     context
         When, where and for what the list is, by the names of the factors that the model declares.
+    rules
+        Rules for this list, after those of the model: ``rankfall.AtMost`` and its like, or mappings.
 
     Returns
     -------
@@ -87,7 +91,9 @@ def rank(
     >>> rank(context={"hour": 8, "device": "mobile"}, request_id="r1").content
     b'{"request_id":"r1","context":{"hour":8,"device":"mobile"}}'
     """
-    asked = _body(user, segment, k, candidates, exclude, baseline, defer_activation, explain, request_id, context)
+    asked = _body(
+        user, segment, k, candidates, exclude, baseline, defer_activation, explain, request_id, context, rules
+    )
     return Call("POST", path("models", model, "rank"), lambda reply: reply.read(RankResponse), content=body(asked))
 
 
@@ -178,6 +184,7 @@ def _body(
     explain: bool | None,
     request_id: str | None,
     context: Mapping[str, Any] | None,
+    rules: Iterable[Rule | Mapping[str, Any]] | None,
 ) -> dict[str, Any]:
     return given(
         user=user,
@@ -190,6 +197,7 @@ def _body(
         defer_activation=defer_activation or None,
         explain=explain or None,
         context=None if context is None else dict(context),
+        rules=None if rules is None else list(rules),
     )
 
 

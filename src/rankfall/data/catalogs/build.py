@@ -13,6 +13,7 @@ from rankfall.arrays import FloatArray, number, whole
 from rankfall.catalog import TOPIC_WEIGHT, Catalog
 from rankfall.click_logs.streaming import ROWS, shown_in_parts
 from rankfall.click_logs.tables import Table, table_of
+from rankfall.data.catalogs.attributes import attributes_of, told
 from rankfall.data.catalogs.columns import Finding, check_kind, look_at
 from rankfall.data.catalogs.coverage import Audience, coverage_from_clicks
 from rankfall.data.catalogs.factors import learned_factors
@@ -55,6 +56,7 @@ class Built:
         width = max([len(each.column) for each in self.columns] + [len("factors")])
         lines += [f"feature    {each.column:{width}}  {each.note}" for each in self.columns if each.rule is not None]
         lines += [f"feature    {'factors':{width}}  {self.factors}"] if self.factors else []
+        lines += [f"attribute  {line}" for line in told(catalog.attributes)]
         lines += [f"dropped    {each.column:{width}}  {each.note}" for each in self.columns if each.rule is None]
         return "\n".join(lines)
 
@@ -75,6 +77,7 @@ def build_catalog(
     log_columns: Mapping[str, str] | None = None,
     log_model: str | None = None,
     log_rows: int = ROWS,
+    attributes: Sequence[str] = (),
 ) -> Built:
     """Build a catalog from a table of items and, if there is one, a click log.
 
@@ -99,6 +102,8 @@ def build_catalog(
     smoothing, audience : see :func:`rankfall.data.catalogs.coverage.coverage_from_clicks`.
     log_columns, log_model : as ``columns`` and ``model`` of :func:`rankfall.read_click_log`.
     log_rows : rows of the log in memory at a time.
+    attributes : columns that become attributes, which rules of lists look at (docs/rules.md). They become features only
+        if ``features`` names them too.
 
     >>> table = pl.DataFrame({"id": ["a", "b", "c"], "topics": ["war|art", "art", "war"], "price": [10, 20, 30]})
     >>> catalog = build_catalog(table).catalog
@@ -113,6 +118,9 @@ def build_catalog(
         raise ProblemError(f"audience is {audience!r}; choose shown or everyone")
     table = table_of(items if isinstance(items, pl.DataFrame) else Path(items))
     given = read_items(table, id=id, title=title, topics=topics, topic_weight=topic_weight)
+    known = attributes_of(table, given.others, attributes)
+    if features is None:
+        features = [name for name in given.others.columns if name not in attributes]
     findings = _findings(table, given, features, kinds or {})
     rules = tuple(each.rule for each in findings if each.rule is not None)
     own = Recipe((Constant(), *rules) if rules or (log is not None and rank) else ())
@@ -125,7 +133,7 @@ def build_catalog(
         seen = interactions(parts, given.ids, given.membership)
         _check_known(seen, given)
     coverage, unseen, words = _coverage(given, seen, topic_weight, smoothing, audience)
-    factors, rule, told = _factors(seen, values, given, rank)
+    factors, rule, in_words = _factors(seen, values, given, rank)
     weight = 1.0 / np.sqrt(max(1, len(own.rules) + (rule is not None)))
     recipe = Recipe(own.rules, float(weight), dict(zip(given.topics, unseen.tolist(), strict=True)), rule)
     catalog = Catalog(
@@ -135,22 +143,20 @@ def build_catalog(
         titles=given.titles,
         topics=given.topics,
         recipe=recipe,
+        attributes=known,
     )
-    return Built(catalog, tuple(findings), seen, told, words)
+    return Built(catalog, tuple(findings), seen, in_words, words)
 
 
-def _findings(
-    table: Table, given: ItemsTable, features: Sequence[str] | None, kinds: Mapping[str, str]
-) -> list[Finding]:
+def _findings(table: Table, given: ItemsTable, features: Sequence[str], kinds: Mapping[str, str]) -> list[Finding]:
     """What became of each column that is not id, title or topics."""
-    for name in (*(features or ()), *kinds):
+    for name in (*features, *kinds):
         if name not in given.others.columns:
             raise CatalogError(
                 f"{table.name} has no column {name!r} to make features of; it has {given.others.columns}"
             )
     asked = {name: check_kind(name, kind) for name, kind in kinds.items()}
-    wanted = given.others.columns if features is None else list(dict.fromkeys([*features, *kinds]))
-    return [look_at(table, given.others[name], asked.get(name)) for name in wanted]
+    return [look_at(table, given.others[name], asked.get(name)) for name in dict.fromkeys([*features, *kinds])]
 
 
 def _check_known(seen: Interactions, given: ItemsTable) -> None:

@@ -34,6 +34,7 @@ def explanations(ranking: Ranking, catalog: Catalog, n_topics: int, features: Se
             bonus=float(ranking.scores[i] - ranking.means[i]),
             score=float(ranking.scores[i]),
             features=dict(zip(features, parts[n_topics:].tolist(), strict=True)) if named else {},
+            held_back=ranking.kept.held_at(i),
         )
         for i, parts in enumerate(ranking.features * ranking.weights)
     ]

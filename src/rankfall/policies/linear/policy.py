@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankfall.arrays import FloatArray, IntArray, finite
+from rankfall.arrays import FloatArray, IntArray, finite, frozen
 from rankfall.catalog import Catalog, check_fits
 from rankfall.errors import CatalogError, FeedbackError, ProblemError, RankError
-from rankfall.kernels import greedy, in_background, shortlists, thompson
+from rankfall.kernels import greedy, in_background, ruled_greedy, shortlists, thompson
 from rankfall.kernels.item_scores import Items
 from rankfall.kernels.item_vectors import ItemVectors, vectors_of
 from rankfall.kernels.linear_bounds import Bounds, new_bounds
@@ -29,9 +30,36 @@ from rankfall.policies.linear.explain import explanations, named_weights
 from rankfall.policies.linear.prior import Prior
 from rankfall.policies.linear.ridge import Ridge
 from rankfall.policies.linear.settings import EpsilonSettings, Exploration, Feedback, LinearSettings
+from rankfall.policies.list_rules import NO_RULES, ListRules, RulesKept
 from rankfall.policies.policy import Need, Policy
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request
+
+_NO_CONTEXT: FloatArray = frozen(np.empty(0))
+
+
+@dataclass(frozen=True, eq=False)
+class Shelf:
+    """The items that one list is chosen from, by rows of their own where a request has features of candidates.
+
+    Attributes
+    ----------
+    layout : the items as the kernels know them.
+    items : (k,) rows of the list, -1 where the choice is free; it is filled.
+    allowed : rows to choose from.
+    everything : whether these are all items of the catalog.
+    at : the row of the catalog for each row here; None if they are the same.
+    """
+
+    layout: Items
+    items: IntArray
+    allowed: IntArray
+    everything: bool
+    at: IntArray | None
+
+    def in_catalog(self, rows: IntArray) -> IntArray:
+        """Rows of the catalog for rows here; -1 stays."""
+        return rows if self.at is None else np.where(rows >= 0, self.at[rows], -1)
 
 
 class LinearPolicy(Policy):
@@ -70,6 +98,7 @@ class LinearPolicy(Policy):
     needs = frozenset({"coverage", "relevance"})
     why_not_served = None
     why_not_rewarded = None
+    why_not_ruled = None
 
     settings: LinearSettings
 
@@ -223,49 +252,40 @@ class LinearPolicy(Policy):
         Policies that draw take from ``rng`` one standard normal number for each weight (Thompson sampling), or one
         coin and, if it says so, a random order of the items (epsilon).
         """
-        items, allowed = request.empty_list(), request.rows
-        c, layout, at = self._encoded(request), self._items, None
-        if request.features is not None:  # the kernels get the items of this request alone
-            at = np.sort(np.concatenate([allowed, items[items >= 0]]))
-            layout = some_with(self._items, at, spread(request.features, at))
-            allowed = np.searchsorted(at, allowed)
-            items[items >= 0] = np.searchsorted(at, items[items >= 0])
-        own = rng if self.randomised else None
-        if own is not None and isinstance(self.settings, EpsilonSettings) and own.random() < self.settings.epsilon:
-            free = items < 0
-            items[free] = own.permutation(allowed)[: np.count_nonzero(free)]
-            allowed = allowed[:0]
-        every = self.pruning and len(allowed) == request.n_items and at is None
-        k = request.k
-        features = np.empty((k, self._n_columns))
-        means, widths, scores = np.empty(k), np.empty(k), np.empty(k)
-        with self._model.lock:
-            draws = own is not None and self.exploration == "thompson"
-            state = self._model.state
-            if self._crosses is not None:
-                state = self._crosses.at(c, to_draw=draws)
-            weights = state.weights.copy()
-            if own is not None and draws:
-                drawn = self._drawn(own, state)
-                self._choose_by_draw(drawn, layout, state, allowed, every, items, features, means, widths, scores)
+        items, allowed, kept = request.empty_list(), request.rows, NO_RULES
+        rules, k, c = request.rules, request.k, self._encoded(request)
+        if isinstance(self.settings, EpsilonSettings) and self.randomised and rng.random() < self.settings.epsilon:
+            order, allowed = rng.permutation(allowed), allowed[:0]
+            if rules is not None:
+                kept = RulesKept(rules.relaxed(rules.in_order(order, k, items).broken))
             else:
-                # Shortlists rely on widths that only shrink; forgetting widens them, and each context has its own. They
-                # are much to compile, and a model ranks plainly at first anyway.
-                done = False
-                self._lists += every
-                lasting = self.forgetting is None and self._crosses is None
-                if every and lasting and self._lists > SHORT and not in_background.working():
-                    done = shortlists.rank(*self.compiled(k), items, features, means, widths)
-                    if not done:
-                        items[:] = -1
-                if not done:
-                    self._scored += self._rank_plainly(
-                        layout, state, self._bonus, allowed, items, features, means, widths
-                    )
-                scores = means + self._bonus * widths
+                items[items < 0] = order[: np.count_nonzero(items < 0)]
+        elif rules is not None and not len(allowed):
+            kept = rules.told_of(items)
+        shelf = self._shelf(request, items, allowed)
+        features, means, widths = np.empty((k, self._n_columns)), np.empty(k), np.empty(k)
+        made = shelf.items, features, means, widths
+        draws = self.exploration == "thompson"
+        with self._model.lock:
+            state = self._model.state if self._crosses is None else self._crosses.at(c, to_draw=draws)
+            weights = state.weights.copy()
+            believed, bonus = state, self._bonus
+            if draws:
+                believed = state._replace(weights=self._drawn(rng, state))
+            if rules is not None and len(allowed):
+                kept = self._rank_under(rules, shelf, believed, bonus, *made)
+            elif draws and self.pruning and shelf.everything:
+                self._scored += thompson.rank(self._items, self._all_vectors(), believed.weights, *made[:3])
+            elif not self._rank_by_shortlists(shelf, *made):
+                self._scored += self._rank_plainly(shelf, believed, bonus, *made)
+            scores = means if draws else means + bonus * widths
+            if draws:  # the list was made for weights that were drawn; these are the estimates
+                means = features @ state.weights
+                squares = np.einsum("ij,jk,ik->i", features, state.covariance, features)
+                widths = np.sqrt(np.maximum(squares, 0.0))
         check_size(float(np.abs(features).max()), RankError)
         return Ranking(
-            items=items if at is None else at[items],
+            items=shelf.in_catalog(shelf.items),
             features=features,
             means=means,
             widths=widths,
@@ -273,6 +293,7 @@ class LinearPolicy(Policy):
             weights=weights,
             space=self._space(self.catalog.lineage),
             catalog=self.catalog,
+            kept=kept,
             context=c,
         )
 
@@ -292,8 +313,18 @@ class LinearPolicy(Policy):
     def _encoded(self, request: Request) -> FloatArray:
         """The numbers of the context of a request; none where no context is declared."""
         if self.context is None:
-            return np.empty(0)
+            return _NO_CONTEXT
         return self.context.encode(None) if request.context is None else request.context
+
+    def _shelf(self, request: Request, items: IntArray, allowed: IntArray) -> Shelf:
+        """The items that the kernels choose from: all, or those of a request with features of its own."""
+        if request.features is None:
+            return Shelf(self._items, items, allowed, len(allowed) == request.n_items, None)
+        held = items >= 0
+        at = np.sort(np.concatenate([allowed, items[held]]))
+        items[held] = np.searchsorted(at, items[held])
+        layout = some_with(self._items, at, spread(request.features, at))
+        return Shelf(layout, items, np.searchsorted(at, allowed), False, at)
 
     def draw(self, rng: np.random.Generator) -> FloatArray:
         """Weights drawn from N(w, gamma^2 O^-1), through a Cholesky factor of O."""
@@ -307,55 +338,85 @@ class LinearPolicy(Policy):
         thompson.draw(state, self.gamma, rng.standard_normal(columns), upper, drawn)
         return drawn
 
-    def _choose_by_draw(
-        self,
-        drawn: FloatArray,
-        layout: Items,
-        state: State,
-        allowed: IntArray,
-        every: bool,
-        items: IntArray,
-        features: FloatArray,
-        means: FloatArray,
-        widths: FloatArray,
-        scores: FloatArray,
-    ) -> None:
-        """The list for drawn weights: ``scores`` are its means under them, ``means`` those under the estimate."""
-        if every:
-            self._scored += thompson.rank(self._items, self._all_vectors(), drawn, items, features, scores)
-        else:
-            believed = state._replace(weights=drawn)
-            self._scored += self._rank_plainly(layout, believed, 0.0, allowed, items, features, scores, widths)
-        means[:] = features @ state.weights
-        widths[:] = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", features, state.covariance, features), 0.0))
+    def _rank_by_shortlists(
+        self, shelf: Shelf, items: IntArray, features: FloatArray, means: FloatArray, widths: FloatArray
+    ) -> bool:
+        """The greedy list out of all items, by shortlists; False if it cannot be made so, or not yet.
+
+        Shortlists rely on widths that only shrink; forgetting widens them, and each context has its own. They are much
+        to compile, and a model ranks plainly at first anyway.
+        """
+        if not (self.pruning and shelf.everything) or self.exploration == "thompson":
+            return False
+        self._lists += 1
+        lasting = self.forgetting is None and self._crosses is None
+        if not lasting or self._lists <= SHORT or in_background.working():
+            return False
+        done: bool = shortlists.rank(*self.compiled(len(items)), items, features, means, widths)
+        if not done:
+            items[:] = -1
+        return done
 
     def _rank_plainly(
         self,
-        layout: Items,
+        shelf: Shelf,
         state: State,
         bonus: float,
-        allowed: IntArray,
         items: IntArray,
         features: FloatArray,
         means: FloatArray,
         widths: FloatArray,
     ) -> int:
         """The greedy list out of the rows allowed, without shortlists; how many scores it took."""
-        if not len(allowed):
-            return greedy.describe(layout, state, items, features, means, widths)
-        blocked = allowed[:0]
-        if layout is not self._items or 2 * len(allowed) < self.n_items:
-            vectors = vectors_of(layout, allowed)
-        else:
-            vectors = self._all_vectors()
-            if len(allowed) < self.n_items:
-                blocked = np.setdiff1d(vectors.rows, allowed, assume_unique=True)
+        if not len(shelf.allowed):
+            return greedy.describe(shelf.layout, state, items, features, means, widths)
+        vectors, blocked = self._to_choose_from(shelf)
+        bounds = self._bounds_of(vectors)
+        room = greedy.new_room(shelf.layout, vectors, self._n_columns, len(items))
+        return greedy.rank_in(
+            room, shelf.layout, vectors, blocked, state, bonus, bounds, items, features, means, widths
+        )
+
+    def _rank_under(
+        self,
+        rules: ListRules,
+        shelf: Shelf,
+        state: State,
+        bonus: float,
+        items: IntArray,
+        features: FloatArray,
+        means: FloatArray,
+        widths: FloatArray,
+    ) -> RulesKept:
+        """The greedy list under rules, and what came of them."""
+        k = len(items)
+        held, held_by, held_scores = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64), np.zeros(k)
+        broken = np.empty((k, len(rules)), dtype=bool)
+        vectors, blocked = self._to_choose_from(shelf)
+        self._scored += ruled_greedy.rank_under_rules(
+            greedy.new_room(shelf.layout, vectors, self._n_columns, k), shelf.layout, vectors, blocked, state, bonus,
+            self._bounds_of(vectors), rules.arrays(k, shelf.at), items, features, means, widths, held, held_by,
+            held_scores, broken,
+        )  # fmt: skip
+        return rules.kept(broken, shelf.in_catalog(held), held_by, held_scores)
+
+    def _to_choose_from(self, shelf: Shelf) -> tuple[ItemVectors, IntArray]:
+        """Items laid out, the rows allowed among them, and the indices of those that are not allowed."""
+        allowed = shelf.allowed
+        if shelf.at is not None or 2 * len(allowed) < self.n_items:
+            return vectors_of(shelf.layout, allowed), allowed[:0]
+        vectors = self._all_vectors()
+        if len(allowed) == self.n_items:
+            return vectors, allowed[:0]
+        return vectors, np.setdiff1d(vectors.rows, allowed, assume_unique=True)
+
+    def _bounds_of(self, vectors: ItemVectors) -> Bounds:
+        """Room for bounds: that of the shortlists, where there is one."""
         kept = self._shortlists if vectors is self._vectors else None
-        bounds = new_bounds(vectors) if kept is None else kept.bounds
-        if kept is not None:
-            kept.counts[PREPARED] = 0  # the bounds will be those of the model of today, not of the epoch's
-        room = greedy.new_room(layout, vectors, self._n_columns, len(items))
-        return greedy.rank_in(room, layout, vectors, blocked, state, bonus, bounds, items, features, means, widths)
+        if kept is None:
+            return new_bounds(vectors)
+        kept.counts[PREPARED] = 0  # the bounds will be those of the model of today, not of the epoch's
+        return kept.bounds
 
     def _all_vectors(self) -> ItemVectors:
         if self._vectors is None:
@@ -441,16 +502,26 @@ class LinearPolicy(Policy):
             else:
                 self._crosses.learn(features[: len(earned)], c, clicked, earned)
 
-    def learn_outcome(self, ranking: Ranking, clicks: list[int], position: int, reward: float) -> None:
+    def learn_outcome(
+        self, ranking: Ranking, clicks: list[int], position: int, reward: float, earned: float | None = None
+    ) -> None:
         """Add to what an item earned, if it counts as seen."""
-        self._earn(_rows(ranking), ranking.context, clicks, position, reward)
+        self._earn(_rows(ranking), ranking.context, clicks, position, reward, earned)
 
-    def _earn(self, features: FloatArray, c: FloatArray, clicks: list[int], position: int, reward: float) -> None:
+    def _earn(
+        self,
+        features: FloatArray,
+        c: FloatArray,
+        clicks: list[int],
+        position: int,
+        reward: float,
+        earned: float | None,
+    ) -> None:
         if position < len(_earned(self.learns_from, clicks, len(features))):
             with self._model.lock:
                 if self._crosses is not None:
                     features = self._crosses.crossed(features, c)
-                self._model.earn(features[position], reward)
+                self._model.earn(features[position], reward, earned)
 
     # State.
 
@@ -460,8 +531,8 @@ class LinearPolicy(Policy):
             return self._model.arrays() | ({} if self._crosses is None else self._crosses.arrays())
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Know exactly this."""
-        model, columns = Ridge.restore(arrays, self.forgetting), self._n_columns * self._blocks
+        """Know exactly this. A state that was kept without its prior is one of the prior that this policy has."""
+        model, columns = Ridge.restore(arrays, self.forgetting, self._prior), self._n_columns * self._blocks
         if len(model.weights) != columns:
             raise ValueError(f"a state of {len(model.weights)} columns for a policy of {columns}")
         crosses = None
@@ -548,11 +619,17 @@ class LinearPolicy(Policy):
         self._learn(features, c, all_clicks(click, len(features)), rewards)
 
     def add_outcome_to_record(
-        self, record: bytes, click: Click, position: int, reward: float, topics: int | None = None
+        self,
+        record: bytes,
+        click: Click,
+        position: int,
+        reward: float,
+        topics: int | None = None,
+        earned: float | None = None,
     ) -> None:
         """Add to what an item of such a list earned, if it counts as seen."""
         features, c = self._recorded(record, topics)
-        self._earn(features, c, all_clicks(click, len(features)), position, reward)
+        self._earn(features, c, all_clicks(click, len(features)), position, reward, earned)
 
     def _recorded(self, record: bytes, topics: int | None) -> tuple[FloatArray, FloatArray]:
         """The features that were kept, with a column for each topic there is now, and the numbers of the context."""
@@ -572,6 +649,20 @@ class LinearPolicy(Policy):
         if self.context is not None:
             return Crosses.widened(arrays, self._blocks, self._n_topics - missing, missing)
         return Ridge.widened(arrays, self._n_topics - missing, missing)
+
+    def widened_prior(self, prior: Prior, topics: Collection[int]) -> Prior:
+        """A prior with columns for topics that it does not have; ``topics`` are the numbers there may have been."""
+        before = len(prior.mean) // self._blocks
+        missing = self._n_columns - before
+        if missing <= 0 or self._n_topics - missing not in topics:
+            return prior
+        for block in reversed(range(self._blocks)):
+            prior = prior.widened(block * before + self._n_topics - missing, missing)
+        return prior
+
+    def described(self, prior: Prior) -> list[Weight]:
+        """What a prior says: the mean of each weight and its standard deviation from user to user."""
+        return self._named(prior.mean, (prior.covariance.diagonal() * prior.noise) ** 0.5)
 
     def features_of(self, lists: IntArray) -> FloatArray:
         """The features that :meth:`rank` gives for each list that is fixed, bit for bit, without ranking one by one.
@@ -606,9 +697,11 @@ class LinearPolicy(Policy):
     def learned(self) -> list[Weight]:
         """Every weight with its standard deviation; with a context also how it changes with each of its numbers."""
         with self._model.lock:
-            weights, spread = self.weights, self.covariance.diagonal() ** 0.5
+            return self._named(self.weights, self.covariance.diagonal() ** 0.5)
+
+    def _named(self, weights: FloatArray, deviations: FloatArray) -> list[Weight]:
         numbers = ("",) if self.context is None else self.context.columns
-        return named_weights(weights, spread, self.catalog.topics[: self._n_topics], self._feature_names, numbers)
+        return named_weights(weights, deviations, self.catalog.topics[: self._n_topics], self._feature_names, numbers)
 
 
 def _rows(ranking: Ranking) -> FloatArray:

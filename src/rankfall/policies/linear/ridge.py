@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rankfall.arrays import FloatArray, fill
 from rankfall.errors import ProblemError
 from rankfall.kernels.forgetting import learn_fading, learn_sliding
-from rankfall.kernels.own_statistics import add, apply_prior, fade, new_own, slide
+from rankfall.kernels.own_statistics import Own, add, add_reward, apply_prior, fade, new_own, slide
 from rankfall.kernels.ridge import UPDATES, State, earn, learn, new_state
 from rankfall.policies.forgetting import Discount, Forgetting, Window
 from rankfall.policies.linear.prior import Prior
@@ -48,8 +48,7 @@ class Ridge:
         self._rest: FloatArray = np.zeros((columns + 1 if isinstance(forgetting, Window) else 0, columns))
         self.prior, self.own = prior, None if prior is None else new_own(columns)
         if prior is not None:
-            if len(prior.mean) != columns:
-                raise ProblemError(f"a prior of {len(prior.mean)} columns for a model of {columns}")
+            _check_columns(prior, columns)
             self._apply()
 
     def _apply(self) -> None:
@@ -114,25 +113,25 @@ class Ridge:
         >>> model.weights, model.with_prior(Prior([0.0], [[3.0]])).weights
         (array([0.5]), array([0.75]))
         """
-        made = Ridge(len(self.weights), self.forgetting, prior)
         if self.own is None:
             if self.n_updates:
                 raise ProblemError("the model has learned without a prior, and has not kept what it has seen apart")
-            return made
-        assert made.own is not None
-        for new, old in zip(made.own, self.own, strict=True):
-            new[...] = old
+            return Ridge(len(self.weights), self.forgetting, prior)
+        _check_columns(prior, len(self.weights))
+        made = Ridge(len(self.weights), self.forgetting)
+        made.prior, made.own = prior, Own(*(array.copy() for array in self.own))
         made._rest[...] = self._rest
         made._window.extend(self._window)
         made.state.counts[UPDATES] = self.n_updates
         made._apply()
         return made
 
-    def earn(self, features: FloatArray, reward: float) -> None:
+    def earn(self, features: FloatArray, reward: float, earned: float | None = None) -> None:
         """Learn that an item of a list learned from before earned more: its features (columns,), and how much.
 
         It adds to what the item earned, and not to how often it was seen. What has faded or left a window would have to
-        be told from what has not, so a model that forgets cannot learn it.
+        be told from what has not, so a model that forgets cannot learn it. One with a prior keeps the sum of the
+        squares of what items earned, so it must be told what this one had ``earned`` before.
 
         >>> model = Ridge(1)
         >>> model.learn(np.array([[1.0]]), np.array([1.0]))
@@ -142,8 +141,10 @@ class Ridge:
         """
         if self.forgetting is not None:
             raise ProblemError(f"a model with {self.forgetting} cannot learn what a list earns later")
-        if self.own is not None:  # the squares of what items earned are kept too, and what this one had is not known
-            raise ProblemError("a model with a prior cannot learn what a list earns later")
+        if self.own is not None:
+            if earned is None:
+                raise ProblemError("a model with a prior must be told what the item had earned before: earned")
+            add_reward(self.own, features, float(reward), float(earned))
         earn(self.state, features, float(reward))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -160,16 +161,24 @@ class Ridge:
         return arrays
 
     @classmethod
-    def restore(cls, arrays: Mapping[str, NDArray[Any]], forgetting: Forgetting | None = None) -> Ridge:
-        """The model with exactly these arrays and this forgetting; raises ValueError where they cannot be one."""
+    def restore(
+        cls, arrays: Mapping[str, NDArray[Any]], forgetting: Forgetting | None = None, prior: Prior | None = None
+    ) -> Ridge:
+        """The model with exactly these arrays and this forgetting; raises ValueError where they cannot be one.
+
+        ``prior`` is that of the model, if its arrays were kept without those of the prior.
+        """
         missing = cls(0, forgetting).arrays().keys() - arrays.keys()
         if missing:
             raise ValueError(f"a model with forgetting={forgetting} needs {', '.join(sorted(missing))} too")
         if "window_rest" in arrays and not isinstance(forgetting, Window):
             raise ValueError(f"the arrays are of a model with a Window, not with forgetting={forgetting}")
-        prior = _prior_in(arrays) if "prior_mean" in arrays else None
-        model = cls(arrays["moment"].size, forgetting, prior)
-        if model.own is not None:
+        model = cls(arrays["moment"].size, forgetting)
+        if "prior_mean" in arrays or "own_gram" in arrays:
+            model.prior = _prior_in(arrays) if "prior_mean" in arrays else prior
+            model.own = new_own(len(model.weights))
+            if model.prior is None or len(model.prior.mean) != len(model.weights):
+                raise ValueError(f"the arrays are of a model with a prior of {len(model.weights)} columns, not {prior}")
             for name, own in model.own._asdict().items():
                 fill(own, f"own_{name}", arrays[f"own_{name}"])
         for name, own in model.state._asdict().items():
@@ -204,10 +213,11 @@ class Ridge:
                 np.insert(arrays["window_rest"], [at] * count, 0.0, axis=0), [at] * count, 0.0, axis=1
             )
             made["window_features"] = np.insert(arrays["window_features"], [at] * count, 0.0, axis=1)
-        if "prior_mean" in arrays:
+        if "own_gram" in arrays:
             gram = arrays["own_gram"]
             made["own_gram"] = np.insert(np.insert(gram, [at] * count, 0.0, axis=0), [at] * count, 0.0, axis=1)
             made["own_moment"] = np.insert(arrays["own_moment"], [at] * count, 0.0)
+        if "prior_mean" in arrays:
             prior = _prior_in(arrays)
             made |= {f"prior_{name}": array for name, array in prior.widened(at, count).arrays().items()}
         return made
@@ -215,6 +225,11 @@ class Ridge:
     def copy(self) -> Ridge:
         """A model that knows the same and learns on its own from here."""
         return Ridge.restore(self.arrays(), self.forgetting)
+
+
+def _check_columns(prior: Prior, columns: int) -> None:
+    if len(prior.mean) != columns:
+        raise ProblemError(f"a prior of {len(prior.mean)} columns for a model of {columns}")
 
 
 def _prior_in(arrays: Mapping[str, NDArray[Any]]) -> Prior:

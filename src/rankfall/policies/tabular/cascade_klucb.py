@@ -63,6 +63,12 @@ class CascadeKLUCB(TabularPolicy):
         budget = kl_budget(self._counts.n_updates, self.settings.exploration)
         item_bounds.kl_list(rows, *table, budget, items, scores)
 
+    def judge(self, table: Table, rng: Rng) -> FloatArray:  # noqa: ARG002
+        """The bound of every item."""
+        bounds = np.empty(self.n_items)
+        item_bounds.kl_bounds(*table, kl_budget(self._counts.n_updates, self.settings.exploration), bounds)
+        return bounds
+
 
 def kl_budget(n_updates: int, exploration: float) -> float:
     """``log t + exploration * log log t`` at ``t = n_updates + 1``."""

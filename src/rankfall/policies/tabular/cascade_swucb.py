@@ -130,5 +130,15 @@ class CascadeSWUCB(TabularPolicy):
 
     def place(self, table: Table, rows: IntArray, items: IntArray, scores: FloatArray, rng: Rng) -> None:  # noqa: ARG002
         """The highest UCB bounds over the window."""
-        budget = self.settings.epsilon * math.log(max(len(self._counts.recent), 1))
-        item_bounds.width_list(rows, *table, budget, items, scores)
+        item_bounds.width_list(rows, *table, self._budget, items, scores)
+
+    def judge(self, table: Table, rng: Rng) -> FloatArray:  # noqa: ARG002
+        """The bound of every item."""
+        bounds = np.empty(self.n_items)
+        item_bounds.width_bounds(*table, self._budget, bounds)
+        return bounds
+
+    @property
+    def _budget(self) -> float:
+        """What is under the root, over how often an item was observed."""
+        return self.settings.epsilon * math.log(max(len(self._counts.recent), 1))

@@ -62,6 +62,16 @@ class CascadeTS(TabularPolicy):
 
     def place(self, table: Table, rows: IntArray, items: IntArray, scores: FloatArray, rng: Rng) -> None:
         """The highest samples of the posteriors."""
+        item_bounds.share_list(rows, self._samples(table, rng), items, scores)
+
+    def judge(self, table: Table, rng: Rng) -> FloatArray:
+        """A sample of every item."""
+        samples = np.empty(self.n_items)
+        item_bounds.shares(self._samples(table, rng), samples)
+        return samples
+
+    def _samples(self, table: Table, rng: Rng) -> FloatArray:
+        """The Gamma samples (2, n_items) that make the Beta samples of all items."""
         shapes = np.empty((2, self.n_items))
         item_bounds.posterior(*table, *self.settings.prior, shapes)
-        item_bounds.share_list(rows, rng.standard_gamma(shapes), items, scores)
+        return rng.standard_gamma(shapes)

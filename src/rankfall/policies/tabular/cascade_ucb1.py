@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from rankfall.arrays import FloatArray, IntArray
 from rankfall.kernels import item_bounds
 from rankfall.policies.settings import PolicySettings, real
@@ -53,5 +55,15 @@ class CascadeUCB1(TabularPolicy):
 
     def place(self, table: Table, rows: IntArray, items: IntArray, scores: FloatArray, rng: Rng) -> None:  # noqa: ARG002
         """The highest UCB1 bounds."""
-        budget = self.settings.exploration * math.log(max(self._counts.n_updates, 1))
-        item_bounds.width_list(rows, *table, budget, items, scores)
+        item_bounds.width_list(rows, *table, self._budget, items, scores)
+
+    def judge(self, table: Table, rng: Rng) -> FloatArray:  # noqa: ARG002
+        """The bound of every item."""
+        bounds = np.empty(self.n_items)
+        item_bounds.width_bounds(*table, self._budget, bounds)
+        return bounds
+
+    @property
+    def _budget(self) -> float:
+        """What is under the root, over how often an item was observed."""
+        return self.settings.exploration * math.log(max(self._counts.n_updates, 1))

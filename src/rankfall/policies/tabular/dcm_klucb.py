@@ -73,6 +73,8 @@ class DCMKLUCB(TabularPolicy):
         known = self.settings.termination or ()
         self._reordered = any(a < b for a, b in itertools.pairwise(known))
 
+    why_not_ruled = "it moves the items of a whole list to where users most likely stop"
+
     def place(self, table: Table, rows: IntArray, items: IntArray, scores: FloatArray, rng: Rng) -> None:  # noqa: ARG002
         """The highest KL-UCB bounds, the best at the position where users leave most."""
         budget = kl_budget(self._counts.n_updates, self.settings.exploration)

@@ -18,6 +18,7 @@ from rankfall.errors import FeedbackError, ProblemError
 from rankfall.policies.clicks import Click, all_clicks
 from rankfall.policies.explanation import Explanation, Weight
 from rankfall.policies.forgetting import Discount, Forgetting, Window
+from rankfall.policies.list_rules import NO_RULES
 from rankfall.policies.policy import Policy
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request
@@ -42,6 +43,7 @@ class TabularPolicy(Policy):
     counts_kind: ClassVar[type[ItemCounts]] = ItemCounts
     forgets: ClassVar[type[Discount] | type[Window] | None] = None
     why_not_served = None
+    why_not_ruled: ClassVar[str | None] = None
     why_not_rewarded = "it counts clicks, and its bounds hold for shares between 0 and 1"
 
     def prepare(self) -> None:
@@ -111,14 +113,26 @@ class TabularPolicy(Policy):
     def choose(self, request: Request, rng: Rng) -> Ranking:
         """The items with the highest bounds or samples; ties go to the lowest row."""
         items, scores = np.empty(request.k, dtype=np.int64), np.empty(request.k)
+        kept = NO_RULES
         with self._counts.lock:
             table = observed, clicked = self._table()
-            if request.fixed:
+            if request.rules is not None:
+                bounds = self.judge(table, rng)
+                items, kept = request.ruled(request.rules, bounds)
+                scores = bounds[items]
+            elif request.fixed:
                 self._choose_around(request, table, items, scores, rng)
             else:
                 self.place(table, request.rows, items, scores, rng)
             known = observed[items], clicked[items]
-        return Ranking.trusted(items, known, self.catalog, scores)
+        return Ranking.trusted(items, known, self.catalog, scores, kept=kept)
+
+    def judge(self, table: Table, rng: Rng) -> FloatArray:
+        """What :meth:`place` orders by, of every item (n_items,)."""
+        rows, scores, judged = np.empty(self.n_items, dtype=np.int64), np.empty(self.n_items), np.empty(self.n_items)
+        self.place(table, np.arange(self.n_items), rows, scores, rng)
+        judged[rows] = scores
+        return judged
 
     def _choose_around(self, request: Request, table: Table, items: IntArray, scores: FloatArray, rng: Rng) -> None:
         """The best rows where the choice is free; a fixed row has the score it would have anywhere."""
@@ -248,8 +262,16 @@ class TabularPolicy(Policy):
             raise self.foreign(ranking)
         means, _ = _shares(*ranking.note)
         return [
-            Explanation(item, self.catalog.title_of(item), float(mean), {}, float(score - mean), float(score))
-            for item, mean, score in zip(ranking.ids, means, ranking.scores, strict=True)
+            Explanation(
+                item,
+                self.catalog.title_of(item),
+                float(mean),
+                {},
+                float(score - mean),
+                float(score),
+                held_back=ranking.kept.held_at(i),
+            )
+            for i, (item, mean, score) in enumerate(zip(ranking.ids, means, ranking.scores, strict=True))
         ]
 
     def learned(self) -> list[Weight]:

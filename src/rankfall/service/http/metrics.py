@@ -121,3 +121,16 @@ class _Shared:
         yield GaugeMetricFamily("rankfall_catalog_items", "Items in the catalog", len(state.items))
         stopped = float(state.stopped is not None)
         yield GaugeMetricFamily("rankfall_learning_stopped", "Whether learning has stopped at an entry", stopped)
+        yield from _priors(engine)
+
+
+def _priors(engine: Engine) -> tuple[GaugeMetricFamily, GaugeMetricFamily]:
+    """How old the prior of each model is, and how many users taught it."""
+    age = GaugeMetricFamily("rankfall_prior_age_seconds", "Age of what new users start from", labels=["model"])
+    users = GaugeMetricFamily("rankfall_prior_users", "Users it was learned from", labels=["model"])
+    for name, model in engine.state.models.items():
+        note = model.history.prior_at(engine.state.position)
+        if note is not None:
+            age.add_metric([name], max(0.0, engine.clock() - note.at))
+            users.add_metric([name], note.users)
+    return age, users

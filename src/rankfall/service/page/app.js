@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { byId, clock, h, setText } from "./dom.js";
 import { Settings } from "./settings.js";
 import { TryIt } from "./tryit.js";
-import { showArms, showCatalog, showNumbers, showRate, showWeights } from "./views.js";
+import { showArms, showCatalog, showNumbers, showPrior, showRate, showWeights } from "./views.js";
 
 const EVERY = 2000; // milliseconds
 
@@ -78,6 +78,8 @@ async function load() {
   once("arms", [model.arms, model.settings.control, model.settings.rewards], () => showArms(model));
   once("weights", [name, model.weights, model.learned, state.all, whose],
     () => showWeights(model, Object.values(whose)[0], state.all, showAll));
+  once("prior", [name, model.prior?.learned_at, model.prior?.weights, model.settings.across_users, state.all],
+    () => showPrior(model, state.all, showAll));
   once("settings", [name, model.settings], () => settings.show(model));
 }
 

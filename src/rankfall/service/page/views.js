@@ -163,6 +163,21 @@ export function showWeights({ weights, learned, settings }, name, all, showAll) 
         + (learned ? "" : " It has learned from no list so far."));
     return;
   }
+  byId("weights").replaceChildren(...weightTables(weights, all, showAll));
+}
+
+/** What a new user starts from, where that is learned from all users. */
+export function showPrior({ prior, settings }, all, showAll) {
+  byId("prior").hidden = !settings.across_users;
+  setText(byId("prior-facts"), prior
+    ? `Learned at ${moment(Date.parse(prior.learned_at))} from ${plural(prior.lists, "list", "lists")} of `
+      + `${plural(prior.users, "user", "users")}. It is learned again as lists come in.`
+    : "Nothing yet: it is learned once some ten users have given feedback on a hundred lists.");
+  byId("prior-weights").replaceChildren(...(prior ? weightTables(prior.weights, all, showAll) : []));
+}
+
+/** Tables of weights, the largest of each kind or all of them. */
+function weightTables(weights, all, showAll) {
   const sorted = [...weights].sort((a, b) => b.weight - a.weight);
   const reach = Math.max(...weights.map(({ weight, sd }) => Math.abs(weight) + sd));
   let hidden = 0;
@@ -176,5 +191,5 @@ export function showWeights({ weights, learned, settings }, name, all, showAll) 
   });
   const more = hidden ? h("button", { type: "button" }, "Show all") : null;
   more?.addEventListener("click", showAll);
-  byId("weights").replaceChildren(...[...tables, more].filter(Boolean));
+  return [...tables, more].filter(Boolean);
 }

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from rankfall.catalog import Catalog, Id
 from rankfall.errors import CatalogError, ConflictError, NotFoundError, short
-from rankfall.journal.catalogs import CatalogItem, CatalogState, encode_catalog
+from rankfall.journal.catalogs import CatalogState, encode_catalog, item_in
 from rankfall.service.commands import AddTopics, PatchItem, PutItems
 from rankfall.service.http.app_state import state_of
 from rankfall.service.http.auth import everywhere
@@ -53,6 +53,7 @@ async def catalog(request: Request) -> Response:
             feature_names=list(shape.features),
             columns=[] if shape.recipe is None else list(shape.recipe.columns),
             recipe=None if shape.recipe is None else shape.recipe.digest,
+            attributes=state.items.attributes,
         )
     )
 
@@ -68,7 +69,7 @@ async def items(request: Request) -> Response:
             raise NotFoundError(f"cursor {short(query.after)} names an item that is no longer there; start again")
         start = row + 1
     end = min(start + query.limit, len(found))
-    page = [_item(found, row) for row in range(start, end)]
+    page = [item_of(found.ids[row], item_in(found, row), found.topics) for row in range(start, end)]
     return json_response(ItemsResponse(page, str(found.ids[end - 1]) if end < len(found) else None))
 
 
@@ -99,7 +100,7 @@ async def put_item(request: Request) -> Response:
     "PATCH", _ITEM, "Change parts of an item", needs=everywhere("admin"), takes=(ItemPatch,), gives=ItemWritten
 )
 async def patch_item(request: Request) -> Response:
-    """Change what is named; a topic set to 0 is dropped. Live at once."""
+    """Change what is named; a topic set to 0 is dropped, and so is an attribute that is null. Live at once."""
     writer, found = state_of(request).engine.writer, state_of(request).items
     item_id = _known(found, path_name(request, "item"))
     patch = checked_patch(found, item_id, read_json(request, ItemPatch))
@@ -180,12 +181,6 @@ def _known(catalog: CatalogState, item: str) -> Id:
     if item_id not in catalog:
         raise NotFoundError(f"no item with id {short(item)} in this catalog of {len(catalog)} items")
     return item_id
-
-
-def _item(catalog: Catalog, row: int) -> Item:
-    title = None if catalog.titles is None else catalog.titles[row]
-    values = CatalogItem(title, catalog.coverage[row], catalog.relevance[row])
-    return item_of(catalog.ids[row], values, catalog.topics)
 
 
 def _check_some_stay(catalog: CatalogState, gone: list[Id], put: Catalog | None = None) -> None:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from rankfall.policies import LinearPolicy
+from rankfall.policies.explanation import Weight as LearnedWeight
 from rankfall.service.commands import ChangeSettings, CreateModel, Reset
+from rankfall.service.engine import Engine
 from rankfall.service.events import moment
 from rankfall.service.http.app_state import state_of
 from rankfall.service.http.auth import allowed, grant_of, on_model, to_know
 from rankfall.service.http.bodies import json_response, read_json
 from rankfall.service.http.operations import Operations
 from rankfall.service.http.parameters import path_name, read_query
-from rankfall.service.owners import OwnerView
-from rankfall.service.template import changed, check_pinned, new_settings, policy_of
+from rankfall.service.model import Model
+from rankfall.service.template import changed, check_pinned, check_rules, new_settings, policy_of
 from rankfall.wire import (
     ArmCounts,
     Bucket,
@@ -31,6 +35,7 @@ from rankfall.wire import (
     NamedSettings,
     NewModel,
     OwnerQuery,
+    PriorResponse,
     RewardCounts,
     SettingsResponse,
     VersionResponse,
@@ -61,11 +66,15 @@ async def models(request: Request) -> Response:
 async def create_model(request: Request) -> Response:
     """Answer 201 if it was made now, 200 if it is there with these settings, 409 if with others."""
     name = path_name(request, "model")
-    settings = new_settings(msgspec.to_builtins(read_json(request, NewModel)))
     state = state_of(request)
+    there = state.engine.state.models.get(name)
+    settings = new_settings(
+        msgspec.to_builtins(read_json(request, NewModel)), None if there is None else there.settings
+    )
     catalog = await state.laid_out()
     await asyncio.to_thread(policy_of, settings, catalog)  # raises what the catalog cannot give
     check_pinned(settings, catalog)
+    check_rules(settings.rules, catalog)
     created = await state.engine.writer.submit(CreateModel(name, settings))
     return json_response(_named(name, settings), 201 if created else 200)
 
@@ -100,7 +109,7 @@ async def model(request: Request) -> Response:
             version=engine.state.position if view is None else view.version,
             learned=None if view is None else view.policy.n_updates,
             created_at=moment(found.history.created),
-            weights=[] if view is None else await asyncio.to_thread(_weights, view),
+            weights=[] if view is None else _weights(await asyncio.to_thread(view.policy.learned)),
             counts=ModelCounts(
                 ranked=await asyncio.to_thread(engine.reader.ranked, name) + found.history.forgotten,
                 with_feedback=with_feedback,
@@ -109,6 +118,7 @@ async def model(request: Request) -> Response:
                 expired=expired,
             ),
             arms={arm: _arm(lists, clicks, rewards.get(arm)) for arm, (lists, clicks, _) in counts.items()},
+            prior=await asyncio.to_thread(_prior, engine, found),
         )
     )
 
@@ -150,9 +160,25 @@ def _arm(lists: int, clicked: int, sums: list[float] | None) -> ArmCounts:
     return ArmCounts(lists, clicked, rate, RewardCounts(total, mean, sd))
 
 
+def _prior(engine: Engine, model: Model) -> PriorResponse | None:
+    """What users of a model start from, if there is a prior."""
+    position = engine.state.position
+    note, start = model.history.prior_at(position), model.prior_at(engine.reader, position)
+    policy = model.template.policy
+    if note is None or start is None or not isinstance(policy, LinearPolicy):
+        return None
+    return PriorResponse(
+        learned_at=moment(note.at),
+        age_seconds=max(0.0, engine.clock() - note.at),
+        users=note.users,
+        lists=note.lists,
+        weights=_weights(policy.described(start.prior)),
+    )
+
+
 def _named(name: str, settings: ModelSettings) -> NamedSettings:
     return NamedSettings(name=name, **msgspec.structs.asdict(settings))
 
 
-def _weights(view: OwnerView) -> list[Weight]:
-    return [Weight(one.name, one.block, float(one.weight), float(one.sd)) for one in view.policy.learned()]
+def _weights(learned: Iterable[LearnedWeight]) -> list[Weight]:
+    return [Weight(one.name, one.block, float(one.weight), float(one.sd)) for one in learned]

@@ -78,7 +78,8 @@ async def _rank(state: AppState, name: str, wanted: RankRequest) -> bytes:
         if not wanted.baseline:
             raise
         state.metrics.count_unstored_list(name)
-        resolved = ResolvedRequest(model, wanted)
-        return msgspec.json.encode(response_of(model, resolved, ChosenList(resolved.baseline(), "fallback")))
+        resolved = ResolvedRequest(model, wanted, state.engine.clock())
+        chosen = resolved.as_shown(ChosenList(resolved.baseline(), "fallback"))
+        return msgspec.json.encode(response_of(model, resolved, chosen))
     state.metrics.count_list(name, event.arm, event.covered)
     return event.response.encode()
