@@ -193,10 +193,10 @@ def _event_schema(id_type: Any) -> dict[str, Any]:
         "clicked": pl.List(pl.Int64),
         "feedback_at": _TIME,
         "seq": pl.Int64,
+        "rules": pl.String,
         "context": pl.String,
         "context_numbers": pl.List(pl.Float64),
         "candidate_features": pl.String,
-        "rules": pl.String,
     }
 
 
@@ -281,10 +281,10 @@ class _EventRows:
             None if features is None else features.ravel().tolist(),
             None if features is None else features.shape[1],
             *_feedback_row(feedback),
+            json.dumps(limits["rules"]) if "rules" in limits else None,
             json.dumps(limits["context"]) if "context" in limits else None,
             None if numbers is None else numbers.tolist(),
             json.dumps(given) if given else None,
-            json.dumps(limits["rules"]) if "rules" in limits else None,
         )
 
     def _features(self, event: Event, shown: int) -> tuple[FloatArray | None, FloatArray | None]:

@@ -93,11 +93,6 @@ class Log:
         return rewards_of(self._settings[0][1])
 
     @property
-    def declared(self) -> tuple[Context | None, RequestFeatures | None]:
-        """The context of the logged model and the features that candidates had in one request; that never changes."""
-        return declared(self._settings[0][1])
-
-    @property
     def policy(self) -> str:
         """The policy that the logged model was made with; others that it had since have the same weights."""
         return self._settings[0][1].policy
@@ -116,6 +111,11 @@ class Log:
                 at = datetime.fromtimestamp(entry.at, UTC)
                 found.append(LoggedPrior(entry.position, at, decode_prior(record.prior)))
         return found
+
+    @property
+    def declared(self) -> tuple[Context | None, RequestFeatures | None]:
+        """The context of the logged model and the features that candidates had in one request; that never changes."""
+        return declared(self._settings[0][1])
 
     @property
     def height(self) -> int:

@@ -50,11 +50,6 @@ class ReplayableLog(Protocol):
         ...
 
     @property
-    def declared(self) -> tuple[Context | None, RequestFeatures | None]:
-        """The context of the logged model, and the features that candidates had in one request, if there are any."""
-        ...
-
-    @property
     def policy(self) -> str:
         """The policy that the logged model was made with; empty if it had none."""
         ...
@@ -66,6 +61,11 @@ class ReplayableLog(Protocol):
 
     def priors(self) -> list[LoggedPrior]:
         """What users of the logged model started from, in order."""
+        ...
+
+    @property
+    def declared(self) -> tuple[Context | None, RequestFeatures | None]:
+        """The context of the logged model, and the features that candidates had in one request, if there are any."""
         ...
 
     def events(self) -> pl.DataFrame:
@@ -116,11 +116,6 @@ class ClickLogToReplay:
         return None
 
     @property
-    def declared(self) -> tuple[Context | None, RequestFeatures | None]:
-        """Neither: nobody said what a context means."""
-        return None, None
-
-    @property
     def policy(self) -> str:
         """None."""
         return ""
@@ -133,6 +128,11 @@ class ClickLogToReplay:
     def priors(self) -> list[LoggedPrior]:
         """None."""
         return []
+
+    @property
+    def declared(self) -> tuple[Context | None, RequestFeatures | None]:
+        """Neither: nobody said what a context means."""
+        return None, None
 
     def outcomes(self) -> pl.DataFrame:
         """None: it has clicks only."""

@@ -42,9 +42,9 @@ class Settings(Changes, total=False):
     forgetting: Mapping[str, float] | None
     feedback: Seen | None
     rewards: Mapping[str, float] | None
+    across_users: bool
     context: Mapping[str, Mapping[str, Any]] | None
     request_features: Mapping[str, Mapping[str, float]] | None
-    across_users: bool
 
 
 def models() -> Call[list[NamedSettings]]:

@@ -28,8 +28,8 @@ class RankArguments(TypedDict, total=False):
     request_id: str | None
     defer_activation: bool
     explain: bool
-    context: Mapping[str, Any] | None
     rules: Iterable[Rule | Mapping[str, Any]] | None
+    context: Mapping[str, Any] | None
 
 
 def rank(
@@ -44,8 +44,8 @@ def rank(
     defer_activation: bool = False,
     explain: bool = False,
     request_id: str | None = None,
-    context: Mapping[str, Any] | None = None,
     rules: Iterable[Rule | Mapping[str, Any]] | None = None,
+    context: Mapping[str, Any] | None = None,
 ) -> Call[RankResponse]:
     """Ask for a list to show.
 
@@ -71,10 +71,10 @@ def rank(
     request_id
         The same id gets the same list again. Made up if not given, once for all attempts, so that a response
         lost on the way is sent again and no list is counted twice.
-    context
-        When, where and for what the list is, by the names of the factors that the model declares.
     rules
         Rules for this list, after those of the model: ``rankfall.AtMost`` and its like, or mappings.
+    context
+        When, where and for what the list is, by the names of the factors that the model declares.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def rank(
     b'{"request_id":"r1","context":{"hour":8,"device":"mobile"}}'
     """
     asked = _body(
-        user, segment, k, candidates, exclude, baseline, defer_activation, explain, request_id, context, rules
+        user, segment, k, candidates, exclude, baseline, defer_activation, explain, request_id, rules, context
     )
     return Call("POST", path("models", model, "rank"), lambda reply: reply.read(RankResponse), content=body(asked))
 
@@ -183,8 +183,8 @@ def _body(
     defer_activation: bool | None,
     explain: bool | None,
     request_id: str | None,
-    context: Mapping[str, Any] | None,
     rules: Iterable[Rule | Mapping[str, Any]] | None,
+    context: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     return given(
         user=user,
@@ -196,8 +196,8 @@ def _body(
         request_id=uuid4().hex if request_id is None else request_id,
         defer_activation=defer_activation or None,
         explain=explain or None,
-        context=None if context is None else dict(context),
         rules=None if rules is None else list(rules),
+        context=None if context is None else dict(context),
     )
 
 
