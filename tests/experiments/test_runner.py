@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from small_studies import ON_DATA, STUDIES
 
-from rankfall.experiments import Plan, Status, plan, run_study
+from rankfall.experiments import Plan, Status, Study, plan, run_study
 from rankfall.experiments.chunks import SCHEMA, parquet
 
 
@@ -106,3 +106,37 @@ def test_stopped_in_the_middle_it_goes_on(laid: Plan, whole: Path, tmp_path: Pat
     assert [status.done for status in seen] == sorted(status.done for status in seen)
     assert (seen[-1].done, seen[-1].chunks_done) == (laid.steps, len(laid.chunks))
     same(tmp_path, whole)
+
+
+def test_a_study_of_users_in_context(tmp_path: Path) -> None:
+    """From a file, by policies that are told of the context and that are not; in processes as in one."""
+    words = """
+        name = "told or not"
+        k = 3
+        users = 3
+        repeats = 2
+        steps = 150
+        checkpoints = 3
+        [user]
+        generate = { items = 20, seed = 1 }
+        [user.context]
+        factors = { device = { kind = "category", levels = ["tv", "phone"] } }
+        seed = 4
+        [[case]]
+        policy = "CascadeHybrid"
+        label = "not told"
+        [[case]]
+        policy = "CascadeHybrid"
+        label = "told"
+        settings = { context = { device = { kind = "category", levels = ["tv", "phone"] } } }
+        """
+    study = Study.from_toml(words)
+    assert Study.from_toml(study.to_toml()) == study
+    runs = run_study(plan(study), tmp_path / "one", workers=1)
+    assert run_study(plan(study), tmp_path / "two", workers=2).equals(runs)
+    last = runs.filter(pl.col("step") == 150).sort("user", "repeat", "case")
+    told, untold = (last.filter(pl.col("case") == case)["regret"] for case in ("told", "not told"))
+    assert len(told) == len(untold) == 6
+    assert (told != untold).all()
+    best = last.filter(pl.col("case") == "told")["best"]
+    assert best.to_list() == last.filter(pl.col("case") == "not told")["best"].to_list()

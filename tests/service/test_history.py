@@ -35,6 +35,10 @@ def early_choices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 USERS = ["anna", "ben", "cleo", "dora"]
 REWARDS = {"click": 1, "cart": 2, "bought": 5, "no": -1}
+DECLARED = {
+    "context": {"hour": {"kind": "hour"}, "device": {"kind": "category", "levels": ["tv", "web"]}},
+    "request_features": {"match": {"scale": 2.0}},
+}
 MODELS: dict[str, dict[str, Any]] = {
     "shared": {"scope": "global"},
     "own": {"scope": "user"},
@@ -52,14 +56,13 @@ MODELS: dict[str, dict[str, Any]] = {
         "across_users": True,
         "rewards": {"click": 1, "cart": 2, "bought": 5, "no": -1},
     },
+    "in context": {"scope": "user", **DECLARED},
+    "valued in context": {"scope": "global", "rewards": REWARDS, **DECLARED},
+    "together in context": {"scope": "user", "across_users": True, **DECLARED},
 }
-CONTEXT = {"hour": {"kind": "hour"}, "device": {"kind": "category", "levels": ["tv", "web"]}}
-FEATURES = {"match": {"scale": 2.0}}
-for name, more in (("in context", {}), ("valued in context", {"rewards": MODELS["valued"]["rewards"]})):
-    scope = "global" if more else "user"
-    MODELS[name] = {"scope": scope, "context": CONTEXT, "request_features": FEATURES, **more}
 ALIKE = {
     "in context": ["CascadeHybrid", "CascadeHybridTS"],
+    "together in context": ["CascadeHybrid", "CascadeHybridTS"],
     "valued in context": ["CascadeHybrid", "CascadeHybridGreedy"],
     "shared": ["CascadeHybrid", "CascadeHybridTS", "CascadeHybridGreedy", "CascadeHybridEpsilon"],
     "own": ["CascadeHybrid", "CascadeHybridTS"],
@@ -114,40 +117,13 @@ def valued(lessons: list[Any], rewards: dict[str, float], feedback: str = "casca
     return {name: array.tobytes() for name, array in model.arrays().items()}
 
 
-def together(lessons: list[Any], rewards: dict[str, float] | None = None, **_: Any) -> dict[str, bytes]:
-    """Ridge regression that starts from the last prior there was; lessons are those of the other two, and priors."""
-    rewards = rewards or {"click": 1.0}
-    model, largest = Ridge(4, prior=Prior.identity(4)), max(rewards.values())
-    earned: dict[int, Any] = {}  # what the items of each list have earned
-    for lesson in lessons:
-        if isinstance(lesson, Prior):
-            model = model.with_prior(lesson)
-            continue
-        kept, clicks, before, later = lesson if len(lesson) == 4 else (lesson[0], [lesson[1]], [], None)
-        clicks = [click for click in clicks if click is not None]
-        rows = np.frombuffer(kept).reshape(-1, 4)
-        last = clicks[0] if clicks else len(rows) - 1
-        if later is not None:
-            at, kind, value = later
-            if at <= last:
-                model.earn(rows[at], rewards[kind] * value / largest, earned[id(kept)][at])
-            earned[id(kept)][at] += rewards[kind] * value / largest
-            continue
-        own = earned[id(kept)] = np.zeros(len(rows))
-        own[clicks] = rewards["click"] / largest
-        for at, kind, value in before:
-            own[at] += rewards[kind] * value / largest
-        model.learn(rows[: last + 1], own[: last + 1].copy())
-    return {name: array.tobytes() for name, array in model.arrays().items()}
-
-
 def in_context(lessons: list[Any], rewards: dict[str, float] | None) -> dict[str, bytes]:
     """Ridge regression on features crossed with the context: of each list 5 features for an item, then 5 numbers.
 
     How far the context may move preferences is chosen from the clicks alone.
     """
     model = Ridge(25)
-    crossed = Crosses(Context(CONTEXT), 5, model, None)
+    crossed = Crosses(Context(DECLARED["context"]), 5, model, None)
     worth, largest = rewards or {"click": 1.0}, max((rewards or {"click": 1.0}).values())
     for lesson in lessons:
         kept, clicks, before, later = lesson if rewards else (lesson[0], lesson[1], [], None)
@@ -168,6 +144,43 @@ def in_context(lessons: list[Any], rewards: dict[str, float] | None) -> dict[str
             earned[at] += worth[kind] * value / largest
         crossed.learn(rows[:seen], c, clicked[:seen], earned[:seen])
     return {name: array.tobytes() for name, array in (model.arrays() | crossed.arrays()).items()}
+
+
+def together(
+    lessons: list[Any], rewards: dict[str, float] | None = None, context: Any = None, **_: Any
+) -> dict[str, bytes]:
+    """Ridge regression that starts from the last prior there was; lessons are those of the other two, and priors.
+
+    With a context the prior says how far it may move preferences: nothing else is chosen or kept.
+    """
+    rewards = rewards or {"click": 1.0}
+    columns = 25 if context else 4
+    model, largest = Ridge(columns, prior=Prior.identity(columns)), max(rewards.values())
+    earned: dict[int, Any] = {}  # what the items of each list have earned
+    for lesson in lessons:
+        if isinstance(lesson, Prior):
+            model = model.with_prior(lesson)
+            continue
+        kept, clicks, before, later = lesson if len(lesson) == 4 else (lesson[0], [lesson[1]], [], None)
+        clicks = [click for click in clicks if click is not None]
+        numbers = np.frombuffer(kept)
+        rows = numbers[: -5 if context else None].reshape(-1, 5 if context else 4)
+        if context:
+            rows = np.array([np.kron(numbers[-5:], row) for row in rows])
+        last = clicks[0] if clicks else len(rows) - 1
+        if later is not None:
+            at, kind, value = later
+            if at <= last:
+                model.earn(rows[at], rewards[kind] * value / largest, earned[id(kept)][at])
+            earned[id(kept)][at] += rewards[kind] * value / largest
+            continue
+        own = earned[id(kept)] = np.zeros(len(rows))
+        own[clicks] = rewards["click"] / largest
+        for at, kind, value in before:
+            own[at] += rewards[kind] * value / largest
+        model.learn(rows[: last + 1], own[: last + 1].copy())
+    crossed = {"cross_scales": np.ones(3), "cross_clicks": np.zeros(0), "cross_sums": np.zeros(2)} if context else {}
+    return {name: array.tobytes() for name, array in (model.arrays() | crossed).items()}
 
 
 def counted(learned: list[Learned], window: int | None) -> dict[str, bytes]:
@@ -533,12 +546,11 @@ def test_any_history_is_in_its_export(tmp_path: Path, operations: list[tuple[Any
             if operation[0] not in ("reset", "restore"):
                 history.do(operation)
         export(history.engine.store, folder)
-        named = [(model, user) for model in ("valued", *TOGETHER, "in context") for user in USERS]
+        named = [(model, user) for model in ("valued", "in context", *TOGETHER) for user in USERS]
         for model, user in [*named, ("valued in context", "")]:
             if any(not isinstance(lesson, Prior) for lesson in history.learned[model].get(user, [])):
-                known = words["learned"](
-                    folder, model, user, MODELS[model].get("rewards"), MODELS[model].get("context")
-                )
+                declared = MODELS[model].get("rewards"), MODELS[model].get("context")
+                known = words["learned"](folder, model, user, *declared)
                 assert {name: one.tobytes() for name, one in known.items()} == arrays(history.engine, model, user)
     finally:
         history.engine.crash()

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from msgspec import UNSET
 
 from rankfall.arrays import IntArray
 from rankfall.catalog import Catalog, Id
@@ -237,7 +236,7 @@ _NOWHERE = {"context": None, "features": None}
 def _situation(request: RankRequest, catalog: Catalog) -> dict[str, Any]:
     """What a request says beside who asks, and for which items, as policies take it; nothing where it says nothing."""
     said: dict[str, Any] = {}
-    if request.context is not UNSET:
+    if request.context is not None:
         said["context"] = request.context
     if features := request.candidate_features:
         found = {catalog.row(item): named for item, named in features.items()}

@@ -108,12 +108,13 @@ def check_served(policy: str) -> None:
 def new_settings(given: Mapping[str, Any], there: ModelSettings | None = None) -> ModelSettings:
     """The settings of a new model; gamma that is not given is what suits its policy.
 
-    Users start from what all have shown, where that can be and nobody says otherwise. ``there`` are the settings of a
+    Users start from what all have shown, where that can be and nobody says otherwise; with a context only if somebody
+    says so, as a prior over all crosses takes many users to learn. ``there`` are the settings of a
     model of this name, which may be older than that.
     """
     settings = convert(ModelSettings, dict(given))
     if "across_users" not in given:
-        across = _can_learn_across(settings) if there is None else there.across_users
+        across = _can_learn_across(settings) and settings.context is None if there is None else there.across_users
         settings = msgspec.structs.replace(settings, across_users=across)
     if "gamma" in given or settings.policy not in SERVED:
         return settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
-from msgspec import UNSET, Meta, Raw, UnsetType
+from msgspec import Meta, Raw
 
 from rankfall.wire.context import Candidate, ContextValues
 from rankfall.wire.fields import (
@@ -50,7 +50,7 @@ class RankRequest(Request, frozen=True, kw_only=True):
     explain: Annotated[bool, Meta(description="say for each item where its score comes from")] = False
     # From here on: fields that came after 0.1.0. They are part of the fingerprint only where they are given.
     rules: Annotated[Rules | None, Meta(description="rules for this list, after those of the model")] = None
-    context: ContextValues | UnsetType = UNSET
+    context: ContextValues | None = None
 
     def __post_init__(self) -> None:
         check_printable("user", self.user)
@@ -59,7 +59,7 @@ class RankRequest(Request, frozen=True, kw_only=True):
         check_all_printable("candidates", self.candidate_ids)
         check_all_printable("exclude", self.exclude)
         check_all_printable("baseline", self.baseline)
-        if self.context is not UNSET:
+        if self.context is not None:
             check_all_printable("context", self.context)
 
     @property

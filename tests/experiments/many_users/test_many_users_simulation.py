@@ -168,3 +168,23 @@ def test_what_makes_no_sense_is_refused() -> None:
     stranger = CascadeUser([[0.5]], [[1.0]], [1.0], [0.1], 0.5)
     with pytest.raises(ProblemError, match="a user knows 1"):
         simulate_users(many, [stranger], [0], k=1)
+
+
+def test_policies_are_told_of_the_context_of_each_user() -> None:
+    world = generate(items=20, users=2, seed=1)
+    x, z = world.catalog.coverage, world.catalog.relevance
+    people = [CascadeUser(x, z, theta, beta, 0.5) for theta, beta in zip(world.theta, world.beta, strict=True)]
+    contexts = [{"device": "tv", "hour": 3}, {"device": "phone", "hour": 4}]
+    declared = {"device": {"kind": "category", "levels": ["tv", "phone"]}}
+    policy = SharedModel(CascadeHybrid(world.catalog, context=declared))
+    arrivals = [0, 1, 1, 0, 1]
+    run = simulation.simulate_users(policy, people, arrivals, 3, seed=2, contexts=contexts)
+    by_hand = CascadeHybrid(world.catalog, context=declared)
+    coins = simulation.streams(2)[0].random((5, 3))
+    for number, flips, regret in zip(arrivals, coins, run.regret, strict=True):
+        ranking = by_hand.rank(3, context={"device": contexts[number]["device"]})
+        user = people[number]
+        assert regret == pytest.approx(user.reward(user.best(3)) - user.reward(ranking.items))
+        by_hand.update(ranking, user.click(ranking.items, flips))
+    with pytest.raises(ProblemError, match="contexts are 1, and users 2; one for each"):
+        simulation.simulate_users(policy, people, arrivals, 3, contexts=contexts[:1])
