@@ -12,8 +12,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +41,8 @@ from rankfall.experiments.statistics import interval
 from rankfall.users import moved_tastes, situations_of
 
 K = 10
-WAYS = ("one model", "segments", "context", "context, variance 1")
-COLOURS = ("#7f7f7f", "#2ca02c", "#d62728", "#1f77b4")
+WAYS = ("one model", "segments", "context", "segment as context", "context, variance 1")
+COLOURS = ("#7f7f7f", "#2ca02c", "#d62728", "#ff7f0e", "#1f77b4")
 CONTEXT = Context({"hour": Hour(), "device": Category(["phone", "tablet", "desktop"])})
 SITUATIONS = situations_of(CONTEXT, hours=8)
 WORLDS = {
@@ -68,6 +69,10 @@ def segment_of(number: Any) -> tuple[int, str]:
     return int(SITUATIONS[number]["hour"] // 6), SITUATIONS[number]["device"]
 
 
+SEGMENT = Context({"segment": Category(sorted({str(segment_of(number)) for number in range(len(SITUATIONS))}))})
+"""The same twelve segments as one factor: crossed with each other, hour and device need not add up."""
+
+
 def tastes(data: Prepared, world: str, person: int) -> np.ndarray:
     """The preferences of a person in each situation."""
     every = np.hstack([data.theta, data.beta])
@@ -79,29 +84,26 @@ def tastes(data: Prepared, world: str, person: int) -> np.ndarray:
     return moved_tastes(every[person], every, CONTEXT, SITUATIONS, matters, seed=person)
 
 
-def regrets(data: Prepared, world: str, person: int, sizes: Sizes) -> dict[str, np.ndarray]:
-    """Regret of one person after each of the lists, by every way."""
+def regret(data: Prepared, world: str, person: int, way: str, sizes: Sizes) -> np.ndarray:
+    """Regret of one person after more and more of the lists, by one of the ways."""
     catalog, topics = data.catalog(), data.theta.shape[1]
     users = [
         CascadeUser(data.user_coverage, data.relevance, taste[:topics], taste[topics:], sizes.tradeoff)
         for taste in tastes(data, world, person)
     ]
-    plain = CascadeHybrid(catalog, gamma=sizes.gamma)
-    ways: dict[str, Callable[[], ManyUsers]] = {
-        "one model": lambda: SharedModel(plain),
-        "segments": lambda: Segments(plain, segment_of),
-        "context": lambda: SharedModel(CascadeHybrid(catalog, gamma=sizes.gamma, context=CONTEXT)),
-        "context, variance 1": lambda: SharedModel(
-            CascadeHybrid(catalog, gamma=sizes.gamma, context=CONTEXT, context_variance=1.0)
-        ),
-    }
+    plain, told = partial(CascadeHybrid, catalog, gamma=sizes.gamma), SITUATIONS
+    policy: ManyUsers = SharedModel(plain())
+    if way == "segments":
+        policy = Segments(plain(), segment_of)
+    elif way == "segment as context":
+        policy = SharedModel(plain(context=SEGMENT))
+        told = [{"segment": str(segment_of(number))} for number in range(len(SITUATIONS))]
+    elif way.startswith("context"):
+        policy = SharedModel(plain(context=CONTEXT, context_variance=None if way == "context" else 1.0))
     arrivals = np.random.default_rng(person).integers(len(users), size=sizes.lists)
+    run = simulate_users(policy, users, arrivals, K, seed=person, workers=1, contexts=told)
     marks = np.linspace(0, sizes.lists, sizes.points + 1).astype(int)[1:] - 1
-    found = {}
-    for name, make in ways.items():
-        run = simulate_users(make(), users, arrivals, K, seed=person, workers=1, contexts=SITUATIONS)
-        found[name] = np.cumsum(run.regret)[marks]
-    return found
+    return np.cumsum(run.regret)[marks]
 
 
 def kept(out: Path, data: Prepared, world: str, sizes: Sizes) -> dict[str, np.ndarray]:
@@ -109,14 +111,15 @@ def kept(out: Path, data: Prepared, world: str, sizes: Sizes) -> dict[str, np.nd
     said = json.dumps([data.dataset, world, asdict(sizes), CONTEXT.to_json()])
     folder = out / hashlib.sha256(said.encode()).hexdigest()[:8]
     folder.mkdir(parents=True, exist_ok=True)
-    people = []
-    for person in range(sizes.people):
-        path = folder / f"{person}.npz"
-        if not path.exists():
-            np.savez(path, **regrets(data, world, person, sizes))  # type: ignore[arg-type]
-            click.echo(f"{world}: person {person}", err=True)
-        people.append(dict(np.load(path)))
-    return {name: np.array([one[name] for one in people]) for name in WAYS}
+    found = {}
+    for way in WAYS:
+        for person in range(sizes.people):
+            path = folder / f"{way} {person}.npy"
+            if not path.exists():
+                np.save(path, regret(data, world, person, way, sizes))
+        click.echo(f"{world}: {way}", err=True)
+        found[way] = np.array([np.load(folder / f"{way} {person}.npy") for person in range(sizes.people)])
+    return found
 
 
 def shown(values: np.ndarray) -> str:
@@ -127,7 +130,7 @@ def shown(values: np.ndarray) -> str:
 
 def table(found: dict[str, dict[str, np.ndarray]], sizes: Sizes) -> Iterator[str]:
     """The lines of the table."""
-    yield f"Regret of {sizes.people} people over {sizes.lists:,} lists each; in brackets that less the regret with context,"
+    yield f"Regret of {sizes.people} people over {sizes.lists:,} lists each; in brackets that less that with context,"
     yield "paired, with 95 % intervals.\n"
     yield "| the context | lists | " + " | ".join(WAYS) + " |"
     yield "|---|---|" + "---|" * len(WAYS)

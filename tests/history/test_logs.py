@@ -97,7 +97,7 @@ def test_the_documentation_says_how(tmp_path: Path) -> None:
     with running(str(tmp_path / "data"), scope="user") as engine:
         drive(engine, 40)
         export(engine.store, tmp_path)
-        assert same(words["learned"](tmp_path, owner="u1").arrays(), state_of(engine, key="u1"))
+        assert same(words["learned"](tmp_path, owner="u1"), state_of(engine, key="u1"))
     for name in ("events", "decisions", "outcomes"):
         for column in pl.read_parquet_schema(tmp_path / f"{name}.parquet"):
             assert f"`{column}`" in page, column

@@ -82,7 +82,8 @@ def test_the_list_is_the_one_that_scoring_every_item_gives(kind: tuple[bool, boo
     out = np.array([fixed.get(position, -1) for position in range(k)])
     features, means, widths = np.empty((k, d + m)), np.empty(k), np.empty(k)
     vectors = vectors_of(items, rows)
-    greedy.rank(items, vectors, blocked, state, gamma, new_bounds(vectors), out, features, means, widths)
+    room, bounds = greedy.new_room(items, vectors, d + m, k), new_bounds(vectors)
+    greedy.rank_in(room, items, vectors, blocked, state, gamma, bounds, out, features, means, widths)
     expected = one_by_one(items, state, gamma, allowed, fixed, k)
     assert (out.tolist(), means.tolist(), widths.tolist()) == expected[:3]
     assert features.tobytes() == expected[3].tobytes()
@@ -95,7 +96,8 @@ def test_many_items_in_many_blocks(kind: tuple[bool, bool], share: float) -> Non
     k, rows = 8, np.arange(1300)
     out, features, means, widths = np.full(k, -1), np.empty((k, 15)), np.empty(k), np.empty(k)
     vectors = vectors_of(items, rows)
-    scored = greedy.rank(items, vectors, rows[:0], state, 1.0, new_bounds(vectors), out, features, means, widths)
+    room, bounds = greedy.new_room(items, vectors, 15, k), new_bounds(vectors)
+    scored = greedy.rank_in(room, items, vectors, rows[:0], state, 1.0, bounds, out, features, means, widths)
     expected = one_by_one(items, state, 1.0, rows.tolist(), {}, k)
     assert (out.tolist(), means.tolist(), widths.tolist()) == expected[:3]
     assert features.tobytes() == expected[3].tobytes()

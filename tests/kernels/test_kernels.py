@@ -111,6 +111,22 @@ def test_rank_alone_uses_the_same_lists(name: str) -> None:
             plain.update(second, click)
 
 
+def test_a_shortlist_of_most_of_many_items_is_not_kept() -> None:
+    """Without a click all items are much alike: their shortlist would hold nearly all of them."""
+    x = np.random.default_rng(0).uniform(0.49, 0.5, size=(9000, 2))
+    fast, plain = POLICIES["CascadeLSB"](Catalog(coverage=x)), POLICIES["CascadeLSB"](Catalog(coverage=x))
+    plain.pruning = False
+    for click in [None] * 20 + [0, None] * 10:
+        shown = fast.rank(3), plain.rank(3)
+        assert shown[0].scores.tobytes() == shown[1].scores.tobytes()
+        assert shown[0].items.tolist() == shown[1].items.tolist()
+        fast.update(shown[0], click)
+        plain.update(shown[1], click)
+    counts = fast.compiled(3)[-1].counts
+    assert counts[shortlists.EPOCHS] > 2  # tried again and again
+    assert counts[shortlists.ENTRIES] < 9000
+
+
 @pytest.mark.parametrize("name", list(PAPER))
 def test_the_plain_numpy_form_does_the_same_work(name: str) -> None:
     world = generate(items=60, topics=6, features=4, seed=8)

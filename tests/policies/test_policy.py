@@ -6,6 +6,8 @@ import pydoc
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rankfall import (
     POLICIES,
@@ -19,10 +21,46 @@ from rankfall import (
     Ranking,
 )
 from rankfall.policies import check_policy, make_policy
+from rankfall.policies.request import check_request
 
 CATALOG = Catalog(coverage=np.eye(5), relevance=np.eye(5))
 EVERY = pytest.mark.parametrize("kind", list(POLICIES.values()), ids=lambda kind: kind.__name__)
 OTHERS = [kind for kind in POLICIES.values() if not issubclass(kind, LinearPolicy)]
+
+
+@given(data=st.data())
+def test_a_request_holds_the_rows_that_may_be_chosen(data: st.DataObject) -> None:
+    n = data.draw(st.integers(1, 12), "items")
+    some = st.lists(st.integers(0, n - 1), unique=True)
+    candidates, exclude = data.draw(st.none() | some, "candidates"), data.draw(st.none() | some, "exclude")
+    held = data.draw(some, "fixed")
+    free = set(range(n) if candidates is None else candidates) - set(exclude or []) - set(held)
+    k = data.draw(st.integers(max(1, len(held)), 13), "k")
+    fixed = dict(zip(data.draw(st.permutations(range(k)), "positions"), held, strict=False))
+    if k > len(free) + len(held):
+        with pytest.raises(RankError, match="may be shown"):
+            check_request(k, n, candidates, exclude, fixed)
+        return
+    expected = sorted(free) if len(held) < k else []
+    for given_as in (list, np.array):
+        request = check_request(
+            k,
+            n,
+            None if candidates is None else given_as(candidates),
+            None if exclude is None else given_as(exclude),
+            fixed,
+        )
+        assert request.rows.tolist() == np.flatnonzero(request.allowed).tolist() == expected
+        assert (request.n_rows, request.everything) == (len(expected), len(expected) == n)
+
+
+def test_copies_of_a_policy_lay_out_the_items_once() -> None:
+    policy = POLICIES["CascadeHybrid"](CATALOG)
+    twin = policy.fresh()
+    twin.rank(2)
+    assert isinstance(policy, LinearPolicy)
+    assert isinstance(twin, LinearPolicy)
+    assert policy.compiled(2)[1] is twin.compiled(2)[1]
 
 
 @pytest.mark.parametrize("kind", OTHERS, ids=lambda kind: kind.__name__)

@@ -437,7 +437,7 @@ def test_the_export_carries_priors(engine: Quiet, tmp_path: Path) -> None:
     words: dict[str, Any] = {}
     exec(page.split("```python\n")[1].split("```")[0], words)
     for user in USERS[:3]:
-        learned = words["learned"](tmp_path, "own", user).arrays()
+        learned = words["learned"](tmp_path, "own", user)
         assert {name: one.tobytes() for name, one in learned.items()} == arrays(engine, "own", user)
 
 

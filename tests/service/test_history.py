@@ -15,13 +15,23 @@ from hypothesis import strategies as st
 from rankfall.errors import ConflictError, NotFoundError
 from rankfall.history.export import export
 from rankfall.journal.priors import decode_prior
+from rankfall.policies.context import Context
+from rankfall.policies.linear import crosses
+from rankfall.policies.linear.crosses import Crosses
 from rankfall.policies.linear.prior import Prior
 from rankfall.policies.linear.ridge import Ridge
 from rankfall.service.commands import Activate, ForgetUser, PatchItem, PutItems, Reset, Restore, TakeSnapshot
 from rankfall.service.prior_refresh import refreshed
 from rankfall.service.template import changed
 from rankfall.stores import Event
-from rankfall.wire import ItemPatch
+from rankfall.wire import Candidate, ItemPatch
+
+
+@pytest.fixture(autouse=True)
+def early_choices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Choose how far contexts move preferences after two lists: histories are short."""
+    monkeypatch.setattr(crosses, "FIRST_CHOICE", 2)
+
 
 USERS = ["anna", "ben", "cleo", "dora"]
 REWARDS = {"click": 1, "cart": 2, "bought": 5, "no": -1}
@@ -43,7 +53,14 @@ MODELS: dict[str, dict[str, Any]] = {
         "rewards": {"click": 1, "cart": 2, "bought": 5, "no": -1},
     },
 }
+CONTEXT = {"hour": {"kind": "hour"}, "device": {"kind": "category", "levels": ["tv", "web"]}}
+FEATURES = {"match": {"scale": 2.0}}
+for name, more in (("in context", {}), ("valued in context", {"rewards": MODELS["valued"]["rewards"]})):
+    scope = "global" if more else "user"
+    MODELS[name] = {"scope": scope, "context": CONTEXT, "request_features": FEATURES, **more}
 ALIKE = {
+    "in context": ["CascadeHybrid", "CascadeHybridTS"],
+    "valued in context": ["CascadeHybrid", "CascadeHybridGreedy"],
     "shared": ["CascadeHybrid", "CascadeHybridTS", "CascadeHybridGreedy", "CascadeHybridEpsilon"],
     "own": ["CascadeHybrid", "CascadeHybridTS"],
     "counted": ["CascadeKLUCB", "CascadeUCB1", "CascadeTS"],
@@ -61,6 +78,8 @@ def state_of(model: str, learned: list[Any]) -> dict[str, bytes]:
     """The state of a model after these lists, computed by itself."""
     if model in TOGETHER:
         return together(learned, **MODELS[model])
+    if "context" in MODELS[model]:
+        return in_context(learned, MODELS[model].get("rewards"))
     if "rewards" in MODELS[model]:
         return valued(learned, **MODELS[model])
     if "policy" not in MODELS[model]:
@@ -122,6 +141,35 @@ def together(lessons: list[Any], rewards: dict[str, float] | None = None, **_: A
     return {name: array.tobytes() for name, array in model.arrays().items()}
 
 
+def in_context(lessons: list[Any], rewards: dict[str, float] | None) -> dict[str, bytes]:
+    """Ridge regression on features crossed with the context: of each list 5 features for an item, then 5 numbers.
+
+    How far the context may move preferences is chosen from the clicks alone.
+    """
+    model = Ridge(25)
+    crossed = Crosses(Context(CONTEXT), 5, model, None)
+    worth, largest = rewards or {"click": 1.0}, max((rewards or {"click": 1.0}).values())
+    for lesson in lessons:
+        kept, clicks, before, later = lesson if rewards else (lesson[0], lesson[1], [], None)
+        clicks = [] if clicks is None else [clicks] if isinstance(clicks, int) else clicks
+        numbers = np.frombuffer(kept)
+        rows, c = numbers[:-5].reshape(-1, 5), numbers[-5:]
+        seen = clicks[0] + 1 if clicks else len(rows)
+        if later is not None:
+            at, kind, value = later
+            if at < seen:
+                model.earn(np.kron(c * crossed.scales[[0, 1, 1, 2, 2]], rows[at]), worth[kind] * value / largest)
+            continue
+        clicked = np.zeros(len(rows))
+        clicked[clicks[:1]] = 1.0
+        earned = np.zeros(len(rows))
+        earned[clicks] = worth["click"] / largest
+        for at, kind, value in before:
+            earned[at] += worth[kind] * value / largest
+        crossed.learn(rows[:seen], c, clicked[:seen], earned[:seen])
+    return {name: array.tobytes() for name, array in (model.arrays() | crossed.arrays()).items()}
+
+
 def counted(learned: list[Learned], window: int | None) -> dict[str, bytes]:
     """How often each item was seen and clicked: in all lists, or in the last ones."""
     last = learned if window is None else learned[-window:]
@@ -168,9 +216,21 @@ class History:
 
     def rank(self, model: str, user: str, defer: bool, k: int) -> None:
         self.clock.now += 0.01  # ids begin with the time, and feedback that comes together is learned in their order
-        event = self.engine.rank_now(model, user=user, defer_activation=defer, k=k)
+        event = self.engine.rank_now(model, user=user, defer_activation=defer, k=k, **self._said(model))
         self.events.append(event)
         self.open[event.id] = (not defer, event.counted_expires)
+
+    def _said(self, model: str) -> dict[str, Any]:
+        """What requests say beside who asks: something else each time, now and then nothing."""
+        n = len(self.events)
+        if "context" not in MODELS[model] or n % 7 == 0:
+            return {}
+        context = {"hour": float(n % 24), "device": ("tv", "web", "watch")[n % 3]}
+        if n % 2:
+            return {"context": context}
+        ids = list(self.engine.catalog.ids)
+        candidates = [Candidate(item, {"match": float((n + i) % 5)} if i % 2 else {}) for i, item in enumerate(ids)]
+        return {"context": context, "candidates": candidates}
 
     def feedback(self, which: list[tuple[int, list[int]]]) -> None:
         if not self.events:
@@ -473,12 +533,13 @@ def test_any_history_is_in_its_export(tmp_path: Path, operations: list[tuple[Any
             if operation[0] not in ("reset", "restore"):
                 history.do(operation)
         export(history.engine.store, folder)
-        for model in ("valued", *TOGETHER):
-            for user in USERS:
-                if any(not isinstance(lesson, Prior) for lesson in history.learned[model].get(user, [])):
-                    known = words["learned"](folder, model, user, MODELS[model].get("rewards"))
-                    state = {name: one.tobytes() for name, one in known.arrays().items()}
-                    assert state == arrays(history.engine, model, user)
+        named = [(model, user) for model in ("valued", *TOGETHER, "in context") for user in USERS]
+        for model, user in [*named, ("valued in context", "")]:
+            if any(not isinstance(lesson, Prior) for lesson in history.learned[model].get(user, [])):
+                known = words["learned"](
+                    folder, model, user, MODELS[model].get("rewards"), MODELS[model].get("context")
+                )
+                assert {name: one.tobytes() for name, one in known.items()} == arrays(history.engine, model, user)
     finally:
         history.engine.crash()
 

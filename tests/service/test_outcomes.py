@@ -426,7 +426,7 @@ def test_the_export_says_all_of_it_to_the_bit(engine: Quiet, tmp_path: Path) -> 
     page = (Path(__file__).parents[2] / "docs" / "logs.md").read_text()
     words: dict[str, Any] = {}
     exec(page.split("```python\n")[1].split("```")[0], words)
-    learned = words["learned"](tmp_path, rewards=REWARDS).arrays()
+    learned = words["learned"](tmp_path, rewards=REWARDS)
     assert learned["moment"].any()
     assert {name: one.tobytes() for name, one in learned.items()} == arrays(engine)
 

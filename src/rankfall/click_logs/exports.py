@@ -14,6 +14,7 @@ from rankfall.files import reading_parquet
 
 EVENTS = "events.parquet"
 """The file of an export that holds the lists."""
+_REQUEST = ("context", "candidate_features")
 MARK = "rankfall.export"
 """Metadata by which each file says which export it belongs to: files of two exports do not go together."""
 
@@ -51,7 +52,10 @@ def read_export(path: Path, *, model: str | None = None, whole_ids: bool | None 
             if model not in models:
                 raise FileError(f"{path} has no list of model {model!r}; there are lists of: {', '.join(models)}")
             lists = lists.filter(pl.col("model") == model)
-        kept = ("event_id", "items", "clicked", "user", "segment", "created", "propensity")
+        there = lists.collect_schema().names()  # logs of earlier versions have no context
+        unknown = [pl.lit(None, pl.String).alias(name) for name in _REQUEST if name not in there]
+        lists = lists.with_columns(unknown)
+        kept = ("event_id", "items", "clicked", "user", "segment", "created", "propensity", *_REQUEST)
         shown = lists.filter(pl.col("result").is_not_null()).select(kept).collect()
     if not shown.height:
         raise FileError(f"{path} has no list with feedback")
@@ -63,7 +67,6 @@ def read_export(path: Path, *, model: str | None = None, whole_ids: bool | None 
     click = np.zeros(start[-1], dtype=bool)
     clicks = shown.select("clicked").with_row_index("n").explode("clicked").drop_nulls()
     click[start[clicks["n"].to_numpy()] + clicks["clicked"].to_numpy()] = True
-    context = shown.select(
-        pl.col("event_id").alias("list"), "user", "segment", pl.col("created").dt.epoch("us") / 1e6, "propensity"
-    ).rename({"created": "time"})
+    seconds = (pl.col("created").dt.epoch("us") / 1e6).alias("time")
+    context = shown.select(pl.col("event_id").alias("list"), "user", "segment", seconds, "propensity", *_REQUEST)
     return ClickLog.of(start, given, click, context.select("list", *CONTEXT))

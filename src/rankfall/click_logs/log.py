@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -25,6 +26,8 @@ class LoggedList(NamedTuple):
     user, segment : who saw it, if the log says so.
     time : when it was shown, in seconds since 1970, if the log says so.
     propensity : probability with which this list was chosen, if the log says so.
+    context : values of the context of its request by name, if the log says so.
+    features : features that items had in its request, by id, if the log says so.
     """
 
     name: str
@@ -34,6 +37,8 @@ class LoggedList(NamedTuple):
     segment: str | None
     time: float | None
     propensity: float | None
+    context: Mapping[str, Any] | None = None
+    features: Mapping[int | str, Mapping[str, float]] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +51,8 @@ class ClickLog:
     item : (rows,) which of ``items`` was shown.
     click : (rows,) whether it was clicked.
     items : ids of the items, in ascending order.
-    context : one row for each list: ``list`` (its name), ``user``, ``segment``, ``time`` (seconds since 1970) and
-        ``propensity``; what the log does not say is null.
+    context : one row for each list: ``list`` (its name), ``user``, ``segment``, ``time`` (seconds since 1970),
+        ``propensity``, ``context`` and ``candidate_features`` (both JSON); what the log does not say is null.
     """
 
     start: IntArray
@@ -68,12 +73,15 @@ class ClickLog:
 
     def __iter__(self) -> Iterator[LoggedList]:
         ids = self.items.to_list()
-        context = self.context.select(pl.col("list").cast(pl.String), "user", "segment", "time", "propensity")
-        for n, (name, user, segment, time, propensity) in enumerate(context.iter_rows()):
+        context = self.context.with_columns(pl.col("list").cast(pl.String))
+        for n, row in enumerate(context.iter_rows(named=True)):
             here = slice(self.start[n], self.start[n + 1])
             items = [ids[code] for code in self.item[here].tolist()]
             clicked = np.flatnonzero(self.click[here]).tolist()
-            yield LoggedList(name, items, clicked, user, segment, time, propensity)
+            known = (row["list"], items, clicked, row["user"], row["segment"], row["time"], row["propensity"])
+            said, named = row.get("context"), row.get("candidate_features")
+            features = None if named is None else {one["id"]: one["features"] for one in json.loads(named)}
+            yield LoggedList(*known, None if said is None else json.loads(said), features)
 
     @property
     def lists(self) -> int:

@@ -37,8 +37,10 @@ def read_click_log(
     source : a CSV or TSV file, a Parquet file, a folder of Parquet files or a polars frame, each with one row for each
         item shown; or a folder that ``rankfall export`` wrote. Columns are ``list`` (name or number of the list),
         ``position`` (1 for the top), ``item`` and ``click`` (0 or 1; a list may have several); and, if there are any,
-        ``user``, ``segment``, ``time`` (a moment, or seconds since 1970) and ``propensity`` (the probability with which
-        this list was chosen). Rows may stand in any order; each list has positions 1, 2, ... without a gap.
+        ``user``, ``segment``, ``time`` (a moment, or seconds since 1970), ``propensity`` (the probability with which
+        this list was chosen), and of its request ``context`` (a JSON object) and ``candidate_features`` (a JSON list
+        of ``{"id": ..., "features": {...}}``). Rows may stand in any order; each list has positions 1, 2, ... without
+        a gap.
     columns : names that columns have in this file, such as ``{"item": "product_id"}``.
     model : for an export of several models, the one whose lists are read; all of them by default.
     whole_ids : whether items must be whole numbers (True) or text (False); by default what the log has. In a CSV file

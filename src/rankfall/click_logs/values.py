@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import polars as pl
@@ -10,7 +11,14 @@ from rankfall.click_logs.tables import Table
 from rankfall.errors import FileError
 
 NEEDED = ("list", "position", "item", "click")
-CONTEXT = {"user": pl.String, "segment": pl.String, "time": pl.Float64, "propensity": pl.Float64}
+CONTEXT = {
+    "user": pl.String,
+    "segment": pl.String,
+    "time": pl.Float64,
+    "propensity": pl.Float64,
+    "context": pl.String,
+    "candidate_features": pl.String,
+}
 """What a log may say of a list besides, and how it is kept."""
 COLUMNS = (*NEEDED, *CONTEXT)
 
@@ -19,7 +27,7 @@ LONGEST_NAME = 200
 LATEST = 253_402_300_799.0
 """The end of the year 9999, in seconds since 1970."""
 
-_MAY_BE_EMPTY = ("user", "segment", "propensity")
+_MAY_BE_EMPTY = ("user", "segment", "propensity", "context", "candidate_features")
 
 
 def checked(table: Table, values: pl.Series, *, whole_ids: bool | None) -> pl.Series:
@@ -44,6 +52,10 @@ def checked(table: Table, values: pl.Series, *, whole_ids: bool | None) -> pl.Se
         return _seconds(table, values)
     if name == "propensity":
         return _probabilities(table, values)
+    if name == "context":
+        return _json(table, values, dict, 'a JSON object such as {"hour": 8}; another column may need another name')
+    if name == "candidate_features":
+        return _json(table, values, list, 'a JSON list such as [{"id": "a", "features": {"bm25": 2.1}}]')
     return _people(table, values)
 
 
@@ -118,6 +130,22 @@ def _people(table: Table, values: pl.Series) -> pl.Series:
         if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():
             _refuse(table, values, names == name, f"1 to {LONGEST_NAME} printable characters")
     return names
+
+
+def _json(table: Table, values: pl.Series, kind: type, expected: str) -> pl.Series:
+    """Texts that hold an object or a list as JSON."""
+    if values.dtype == pl.Null:
+        return values.cast(pl.String)
+    if values.dtype != pl.String:
+        raise _refuse_column(table, values, expected)
+    for text in values.drop_nulls().unique(maintain_order=True).to_list():
+        try:
+            fine = isinstance(json.loads(text), kind)
+        except ValueError:
+            fine = False
+        if not fine:
+            _refuse(table, values, values == text, expected)
+    return values
 
 
 def _probabilities(table: Table, values: pl.Series) -> pl.Series:

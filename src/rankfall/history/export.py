@@ -20,7 +20,7 @@ from rankfall.errors import FileError, RankfallError
 from rankfall.history.parquet_parts import Table, table
 from rankfall.journal.catalogs import CatalogShape, CatalogState
 from rankfall.journal.entries import CatalogChanged, OutcomeGiven, decode
-from rankfall.journal.fold import Knowledge
+from rankfall.journal.fold import Knowledge, declared
 from rankfall.journal.outcomes import clicks_of
 from rankfall.policies import SERVED, LinearPolicy
 from rankfall.stores import START, Entry, Event, Position, Store
@@ -28,6 +28,8 @@ from rankfall.stores import START, Entry, Event, Position, Store
 DECISIONS, CATALOG, OUTCOMES = "decisions.parquet", "catalog.parquet", "outcomes.parquet"
 COLUMNS = "rankfall.columns"
 """Metadata of the file of lists: for each model the names of the columns of features as shown, as JSON."""
+CONTEXT_COLUMNS = "rankfall.context"
+"""Metadata of the same file: for each model that has a context the names of its numbers, as JSON."""
 PAGE = 2_000
 """Lists read, and held in memory, at a time."""
 
@@ -98,10 +100,15 @@ def export(
         table(out / CATALOG, _catalog_schema(shape, id_type), said | {FEATURES: json.dumps(shape.features)}) as catalog,
     ):
         versions = _write_decisions(store, cut, model, decisions, catalog)
-    names_of = {name: _column_names(policy, shape) for name, policy in linear.items()}
-    with table(out / EVENTS, _event_schema(id_type), said | {COLUMNS: json.dumps(names_of)}, PAGE) as events:
+    names_of, contexts = {}, {}
+    for name, policy in linear.items():
+        context, more = declared(known.models[name].settings)
+        names_of[name] = _column_names(policy, shape) + list(() if more is None else more.names)
+        contexts[name] = () if context is None else context.columns
+    told = {COLUMNS: json.dumps(names_of), CONTEXT_COLUMNS: json.dumps({name: c for name, c in contexts.items() if c})}
+    with table(out / EVENTS, _event_schema(id_type), said | told, PAGE) as events:
         wanted, kind = names if model is None else {model}, str if id_type == pl.String else int
-        write = _EventRows(known.catalog, linear, kind)
+        write = _EventRows(known.catalog, linear, {name: len(c) for name, c in contexts.items()}, kind)
         with_feedback = _write_events(store, cut, wanted, versions, write, events, progress)
     with table(out / OUTCOMES, OUTCOME, said) as outcomes:
         _write_outcomes(store, cut, wanted, outcomes)
@@ -187,6 +194,9 @@ def _event_schema(id_type: Any) -> dict[str, Any]:
         "feedback_at": _TIME,
         "seq": pl.Int64,
         "rules": pl.String,
+        "context": pl.String,
+        "context_numbers": pl.List(pl.Float64),
+        "candidate_features": pl.String,
     }
 
 
@@ -235,17 +245,21 @@ class _EventRows:
     ----------
     catalog : as it is in the end.
     linear : the models whose lists have features, and their policies.
+    contexts : how many numbers the context of each of these models has.
     id_type : of items.
     """
 
     catalog: CatalogState
     linear: dict[str, type[LinearPolicy]]
+    contexts: dict[str, int]
     id_type: type
 
     def row(self, event: Event, feedback: Entry | None) -> tuple[Any, ...]:
         shown = json.loads(event.response)["items"]
         limits: dict[str, Any] = json.loads(event.request) if event.request else {}
-        features = self._features(event, len(shown))
+        candidates, given = _candidates(limits.get("candidates"))
+        given += limits.get("candidate_features", [])  # of imported lists, whose candidates nobody knows
+        features, numbers = self._features(event, len(shown))
         return (
             event.id,
             event.model,
@@ -262,23 +276,28 @@ class _EventRows:
             event.covered,
             [item["id"] for item in shown],
             [item["score"] for item in shown],
-            _known(limits.get("candidates"), self.id_type),
+            _known(candidates, self.id_type),
             _known(limits.get("exclude"), self.id_type),
             None if features is None else features.ravel().tolist(),
             None if features is None else features.shape[1],
             *_feedback_row(feedback),
             json.dumps(limits["rules"]) if "rules" in limits else None,
+            json.dumps(limits["context"]) if "context" in limits else None,
+            None if numbers is None else numbers.tolist(),
+            json.dumps(given) if given else None,
         )
 
-    def _features(self, event: Event, shown: int) -> FloatArray | None:
-        """Features as shown, with a column for every topic: of those that came later, none was covered."""
+    def _features(self, event: Event, shown: int) -> tuple[FloatArray | None, FloatArray | None]:
+        """Features as shown, with a column for every topic, of which later ones were not covered; and the context."""
         if event.model not in self.linear or event.features is None:
-            return None
-        features: FloatArray = np.frombuffer(event.features).reshape(shown, -1)
-        if self.linear[event.model].coverage == "absent":
-            return features
-        then, now = self.catalog.topics_at(event.catalog), len(self.catalog.shape.topics)
-        return np.insert(features, [then] * (now - then), 0.0, axis=1)
+            return None, None
+        kept: FloatArray = np.frombuffer(event.features)
+        end = len(kept) - self.contexts[event.model]
+        features, numbers = kept[:end].reshape(shown, -1), kept[end:] if end < len(kept) else None
+        if self.linear[event.model].coverage != "absent":
+            then, now = self.catalog.topics_at(event.catalog), len(self.catalog.shape.topics)
+            features = np.insert(features, [then] * (now - then), 0.0, axis=1)
+        return features, numbers
 
 
 def _feedback_row(entry: Entry | None) -> tuple[Any, ...]:
@@ -286,6 +305,14 @@ def _feedback_row(entry: Entry | None) -> tuple[Any, ...]:
         return (None,) * 4
     clicked = clicks_of(decode(entry.kind, entry.version, entry.body))
     return entry.kind, clicked, _time(entry.at), entry.position
+
+
+def _candidates(given: list[Any] | None) -> tuple[list[Id] | None, list[dict[str, Any]]]:
+    """The ids of candidates, and those that have features in their request, with these."""
+    if given is None:
+        return None, []
+    named = [one for one in given if isinstance(one, dict) and one["features"]]
+    return [one["id"] if isinstance(one, dict) else one for one in given], named
 
 
 def _known(ids: list[Id] | None, id_type: type) -> list[Id] | None:

@@ -22,9 +22,10 @@ from rankfall.history.export import CATALOG, DECISIONS, OUTCOME, OUTCOMES
 from rankfall.history.parquet_parts import read_mark
 from rankfall.journal.catalogs import encode_catalog
 from rankfall.journal.entries import CatalogChanged, ModelCreated, PriorLearned, SettingsChanged, decode
-from rankfall.journal.fold import Knowledge, rewards_of
+from rankfall.journal.fold import Knowledge, declared, rewards_of
 from rankfall.journal.priors import decode_prior
 from rankfall.journal.records import Entry
+from rankfall.policies.context import Context, RequestFeatures
 from rankfall.policies.linear.prior import Prior
 from rankfall.policies.rewards import Rewards
 from rankfall.wire import ModelSettings, Scope
@@ -110,6 +111,11 @@ class Log:
                 at = datetime.fromtimestamp(entry.at, UTC)
                 found.append(LoggedPrior(entry.position, at, decode_prior(record.prior)))
         return found
+
+    @property
+    def declared(self) -> tuple[Context | None, RequestFeatures | None]:
+        """The context of the logged model and the features that candidates had in one request; that never changes."""
+        return declared(self._settings[0][1])
 
     @property
     def height(self) -> int:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -69,6 +71,10 @@ class Importer:
                 missing = next(item for item in one.items if item not in self._catalog)
                 batch.left_out.append((one.name, missing))
         shown = self._shown([rows for _, rows in found])
+        for i, (one, rows) in enumerate(found):
+            if situation := self._situation(one):
+                ranking = self._policy.rank(len(rows), fixed=dict(enumerate(rows)), **situation)
+                shown[i] = shown[i][0], self._policy.record(ranking)
         batch.events += [self._event(one, rows, *seen) for (one, rows), seen in zip(found, shown, strict=True)]
         return batch
 
@@ -84,6 +90,16 @@ class Importer:
             for i, topics, kept in zip(places, covered, self._policy.records(together), strict=True):
                 shown[i] = topics, kept
         return shown
+
+    def _situation(self, one: LoggedList) -> dict[str, Any]:
+        """The context of the request for a list and the features of its items, as far as the model knows of them."""
+        said: dict[str, Any] = {}
+        if one.context is not None and self._model.settings.context is not None:
+            said["context"] = one.context
+        if one.features is not None and self._model.settings.request_features is not None:
+            known = {self._catalog.row(item): features for item, features in one.features.items()}
+            said["features"] = {row: features for row, features in known.items() if row is not None}
+        return said
 
     def _event(self, one: LoggedList, rows: list[int], covered: int, features: bytes) -> Event:
         """The list as it is stored."""
@@ -106,7 +122,7 @@ class Importer:
             propensity=one.propensity,
             catalog=self._version,
             covered=covered,
-            request=None,
+            request=_request(one),
             response=self._response(event_id, rows, expires),
             features=features,
         )
@@ -127,6 +143,16 @@ class Importer:
             unknown=(),
         )
         return msgspec.json.encode(response).decode()
+
+
+def _request(one: LoggedList) -> str | None:
+    """What is known of the request for a list, as events keep it."""
+    said: dict[str, Any] = {}
+    if one.features is not None:
+        said["candidate_features"] = [{"id": item, "features": features} for item, features in one.features.items()]
+    if one.context is not None:
+        said["context"] = one.context
+    return json.dumps(said) if said else None
 
 
 def import_clicks(

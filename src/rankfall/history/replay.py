@@ -26,7 +26,7 @@ from rankfall.policies.forgetting import Forgetting
 from rankfall.policies.linear.prior import Prior
 from rankfall.policies.linear.settings import Feedback
 from rankfall.policies.list_rules import ListRules
-from rankfall.policies.registry import find_served_policy
+from rankfall.policies.registry import find_served_policy, settings_of
 from rankfall.policies.rewards import Rewards
 from rankfall.wire import ModelSettings, Scope
 from rankfall.wire.rules import rule_from_json
@@ -145,9 +145,10 @@ class Walk:
         every_list: bool,
         rewards: Rewards | None,
         outcomes: LoggedOutcomes,
+        told: tuple[bool, bool] = (False, False),
     ) -> None:
         self._log, self._make, self.scope = log, make, scope
-        self._every_list = every_list
+        self._every_list, self._told = every_list, told
         self._rewards, self._outcomes = rewards, outcomes
         self._stories: dict[str, ListStory] = {}
         self.earned = 0
@@ -176,22 +177,39 @@ class Walk:
             self.counts.without_catalog += 1
             return
         policy = self._policy(owner, catalog)
-        self._compare(policy, event, catalog, rows)
+        situation = self._situation(event, catalog)
+        self._compare(policy, event, catalog, rows, situation)
         if not with_feedback:
             return
         if event["learn"] or self._every_list:
-            self._pending[event["event_id"]] = owner, policy.records(np.array([rows]))[0]
+            shown = policy.records(np.array([rows]))[0]
+            if situation:
+                given = policy.rank(len(rows), rng=self._rng, fixed=dict(enumerate(rows)), **situation)
+                shown = policy.record(given)
+            self._pending[event["event_id"]] = owner, shown
         else:
             self.counts.not_for_learning += 1
 
-    def _compare(self, policy: Policy, event: dict[str, Any], catalog: Catalog, rows: list[int]) -> None:
+    def _situation(self, event: dict[str, Any], catalog: Catalog) -> dict[str, Any]:
+        """The context of a logged request and the features of its candidates, as far as the policy knows of them."""
+        said: dict[str, Any] = {}
+        if self._told[0] and event.get("context") is not None:
+            said["context"] = json.loads(event["context"])
+        if self._told[1] and event.get("candidate_features") is not None:
+            named = [(catalog.row(one["id"]), one["features"]) for one in json.loads(event["candidate_features"])]
+            said["features"] = {row: features for row, features in named if row is not None}
+        return said
+
+    def _compare(
+        self, policy: Policy, event: dict[str, Any], catalog: Catalog, rows: list[int], situation: dict[str, Any]
+    ) -> None:
         k, settings = len(rows), self._log.settings(event["created"])
         limits = _limits(settings, event, catalog, k)
         if (rules := _rules(settings, event, catalog)) is not None:
             self.ruled += 1
             limits["rules"] = rules if policy.why_not_ruled is None else None
         try:
-            own = policy.rank(k, rng=self._rng, **limits).items.tolist()
+            own = policy.rank(k, rng=self._rng, **limits, **situation).items.tolist()
         except RankError:  # the settings changed between the request and its list
             return
         self.counts.ranked += 1
@@ -323,16 +341,23 @@ def replay(
 
     across = scope == "user" and log.across_users
     fits = across and _weights_alike(served, SERVED[log.policy])
+    known = settings_of(served)
+    declared: dict[str, Any] = {
+        name: value
+        for name, value in zip(("context", "request_features"), log.declared, strict=True)
+        if value is not None and name in known
+    }
 
     def make(catalog: Catalog) -> Policy:
         shared = scope != "user"
-        policy = served.serve(catalog, gamma=gamma, forgetting=forgetting, feedback=feedback, shared=shared)
+        policy = served.serve(catalog, gamma=gamma, forgetting=forgetting, feedback=feedback, shared=shared, **declared)
         if fits and isinstance(policy, LinearPolicy):
             return policy.with_prior(Prior.identity(len(policy.weights)))
         return policy
 
     learned = rewards if why_not is None else None
-    walk = Walk(log, make, scope, every_list=every_list, rewards=learned, outcomes=outcomes)
+    told = "context" in declared, "request_features" in declared
+    walk = Walk(log, make, scope, every_list=every_list, rewards=learned, outcomes=outcomes, told=told)
     notes = [*log.notes]
     if outcomes.rows and learned is None:
         notes.append(CLICKS_ONLY.format(why_not))

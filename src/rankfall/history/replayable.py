@@ -14,6 +14,7 @@ from rankfall.click_logs.exports import is_export
 from rankfall.errors import FileError
 from rankfall.history.export import OUTCOME
 from rankfall.history.exported import Log, LoggedPrior
+from rankfall.policies.context import Context, RequestFeatures
 from rankfall.policies.rewards import Rewards
 from rankfall.wire import ModelSettings, Scope
 
@@ -60,6 +61,11 @@ class ReplayableLog(Protocol):
 
     def priors(self) -> list[LoggedPrior]:
         """What users of the logged model started from, in order."""
+        ...
+
+    @property
+    def declared(self) -> tuple[Context | None, RequestFeatures | None]:
+        """The context of the logged model, and the features that candidates had in one request, if there are any."""
         ...
 
     def events(self) -> pl.DataFrame:
@@ -122,6 +128,11 @@ class ClickLogToReplay:
     def priors(self) -> list[LoggedPrior]:
         """None."""
         return []
+
+    @property
+    def declared(self) -> tuple[Context | None, RequestFeatures | None]:
+        """Neither: nobody said what a context means."""
+        return None, None
 
     def outcomes(self) -> pl.DataFrame:
         """None: it has clicks only."""

@@ -107,6 +107,8 @@ class StoredSettings(_Record, frozen=True):
     rewards: dict[str, float] | None = None  # never changed, and left out where there are none: older versions read on
     across_users: bool = False  # likewise
     rules: tuple[Body, ...] | None = None  # None if they stay; left out of a new model without any, as rewards are
+    context: dict[str, dict[str, Any]] | None = None  # likewise
+    request_features: dict[str, dict[str, float]] | None = None  # likewise
 
 
 class ModelCreated(StoredSettings, frozen=True):

@@ -40,6 +40,7 @@ from rankfall.journal.outcomes import RewardAdded, clicks_of, reward_added
 from rankfall.journal.priors import PriorNote
 from rankfall.journal.records import START, Entry, Position
 from rankfall.policies import SERVED
+from rankfall.policies.context import Context, RequestFeatures
 from rankfall.policies.rewards import Rewards
 from rankfall.wire import ModelSettings, convert
 
@@ -234,6 +235,12 @@ def settings_of(record: StoredSettings, before: ModelSettings | None = None) -> 
     if settings.policy not in SERVED:
         raise JournalError(f"a policy that this version does not have: {settings.policy!r}")
     return settings
+
+
+def declared(settings: ModelSettings) -> tuple[Context | None, RequestFeatures | None]:
+    """The context of a model and the features that candidates have in one request, where there are any."""
+    context, features = msgspec.to_builtins((settings.context, settings.request_features))
+    return None if context is None else Context(context), None if features is None else RequestFeatures(features)
 
 
 def rewards_of(settings: ModelSettings) -> Rewards | None:

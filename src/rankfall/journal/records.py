@@ -51,9 +51,11 @@ class Event(msgspec.Struct, frozen=True):
     propensity : probability with which this list was chosen, if known.
     catalog : version of the catalog it was made from.
     covered : how many topics the list covers.
-    request : candidates and exclude as given, JSON, or None.
+    request : candidates, exclude and context as given, JSON, or None; of an imported list context and
+        ``candidate_features``.
     response : what the caller got, JSON.
-    features : features as shown, float64, row by row; None where nothing is learned.
+    features : features as shown, float64, row by row, and then the numbers of the context; None where nothing is
+        learned.
     gaps : seconds in which no feedback could arrive, of all the time up to the beginning of its wait.
     """
 

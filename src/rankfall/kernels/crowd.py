@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankfall.kernels import greedy, shortlists, thompson
+from rankfall.kernels import greedy, thompson
 from rankfall.kernels.cascade import UserArrays, attraction, first_click, some_click
 from rankfall.kernels.empirical_bayes import invert_in_place
-from rankfall.kernels.episode import Scene, largest_shown, scene
+from rankfall.kernels.episode import largest_shown, make_list, scene
 from rankfall.kernels.item_scores import Items
 from rankfall.kernels.item_vectors import ItemVectors
 from rankfall.kernels.jit import compiled, leaf
@@ -50,20 +50,6 @@ class Club(NamedTuple):
     work: Any  # (n, n)
     reached: Any  # (U) who stays with the user by whose list a cluster splits
     alpha: float  # how far apart users must be to be told apart
-
-
-@compiled
-def _rank(
-    items: Items, vectors: ItemVectors, state: State, gamma: float, lists: Shortlists, pruning: bool, at: Scene
-) -> None:
-    """Make a list by mean or upper confidence bound, as :func:`rankfall.kernels.episode.episode` does."""
-    if not pruning or not shortlists.rank(
-        items, vectors, state, gamma, lists, at.shown, at.features, at.scores, at.widths
-    ):
-        at.shown[:] = -1
-        lists.counts[SCORED] += greedy.rank(
-            items, vectors, at.shown[:0], state, gamma, lists.bounds, at.shown, at.features, at.scores, at.widths
-        )
 
 
 @leaf
@@ -149,7 +135,7 @@ def turns(
     """
     steps, k = stream.coins.shape
     n = len(state.weights)
-    at = scene(k, n, crowd.theta.shape[1])
+    at, room = scene(k, n, crowd.theta.shape[1]), greedy.room_for_kernels(items, vectors, n, k)
     drawn, upper = np.empty(n), np.empty((n, n))
     believed = State(state.gram, state.covariance, state.moment, drawn, state.counts)
     extreme = 0.0
@@ -160,9 +146,9 @@ def turns(
             lists.counts[SCORED] += greedy.describe(items, state, at.shown, at.features, at.scores, at.widths)
         elif len(stream.normals) > 0:
             thompson.draw(state, gamma, stream.normals[step], upper, drawn)
-            _rank(items, vectors, believed, 0.0, lists, False, at)
+            make_list(room, items, vectors, believed, 0.0, lists, False, at)
         else:
-            _rank(items, vectors, state, gamma, lists, pruning, at)
+            make_list(room, items, vectors, state, gamma, lists, pruning, at)
         extreme = largest_shown(items, at.features, extreme)
         if not extreme <= largest:
             return extreme, step, False

@@ -35,6 +35,27 @@ def scene(k: int, columns: int, topics: int) -> Scene:
 
 
 @leaf
+def make_list(
+    room: greedy.Room,
+    items: Items,
+    vectors: ItemVectors,
+    state: State,
+    gamma: float,
+    lists: Shortlists,
+    pruning: bool,
+    at: Scene,
+) -> None:
+    """Show the list by mean or upper confidence bound, out of all items."""
+    if not pruning or not shortlists.rank(
+        items, vectors, state, gamma, lists, at.shown, at.features, at.scores, at.widths
+    ):
+        at.shown[:] = -1
+        lists.counts[SCORED] += greedy.rank_in(
+            room, items, vectors, at.shown[:0], state, gamma, lists.bounds, at.shown, at.features, at.scores, at.widths
+        )
+
+
+@leaf
 def largest_shown(items: Items, features: Any, before: float) -> float:
     """The largest feature shown so far, where features may grow: where relevance diminishes."""
     largest = before
@@ -91,30 +112,16 @@ def episode(
     What is below the click is learned from only if the ``whole`` list counts as seen.
     """
     steps, k = coins.shape
-    at = scene(k, len(state.weights), len(user.theta))
+    n = len(state.weights)
+    at, room = scene(k, n, len(user.theta)), greedy.room_for_kernels(items, vectors, n, k)
     extreme = 0.0
     for step in range(steps):
         if len(drawn) > 0 and drawn[step, 0] >= 0:
             at.shown[:] = drawn[step]
             scored = greedy.describe(items, state, at.shown, at.features, at.scores, at.widths)
             lists.counts[SCORED] += scored
-        elif not pruning or not shortlists.rank(
-            items, vectors, state, gamma, lists, at.shown, at.features, at.scores, at.widths
-        ):
-            at.shown[:] = -1
-            scored = greedy.rank(
-                items,
-                vectors,
-                at.shown[:0],
-                state,
-                gamma,
-                lists.bounds,
-                at.shown,
-                at.features,
-                at.scores,
-                at.widths,
-            )
-            lists.counts[SCORED] += scored
+        else:
+            make_list(room, items, vectors, state, gamma, lists, pruning, at)
         extreme = largest_shown(items, at.features, extreme)
         if not extreme <= largest:
             return extreme

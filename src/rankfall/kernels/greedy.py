@@ -25,7 +25,7 @@ class Room(NamedTuple):
 
 
 def new_room(items: Items, vectors: ItemVectors, columns: int, k: int) -> Room:
-    """Work space for a list of ``k`` items."""
+    """Work space for lists of ``k`` items."""
     still = not (items.coverage_diminishes or items.relevance_diminishes)
     return Room(
         np.empty(columns),
@@ -33,6 +33,9 @@ def new_room(items: Items, vectors: ItemVectors, columns: int, k: int) -> Room:
         np.empty(k, dtype=np.int64),
         np.empty(len(vectors.rows) if still else 0, dtype=np.bool_),
     )
+
+
+room_for_kernels = compiled(new_room)
 
 
 @inner
@@ -152,27 +155,3 @@ def rank_in(
             n_chosen += 1
         place(out[position], items, left, features[position])
     return scored
-
-
-@compiled
-def rank(
-    items: Items,
-    vectors: ItemVectors,
-    blocked: Any,
-    state: State,
-    gamma: float,
-    bounds: Bounds,
-    out: Any,
-    features: Any,
-    means: Any,
-    widths: Any,
-) -> int:
-    """:func:`rank_in` room of its own."""
-    still = not (items.coverage_diminishes or items.relevance_diminishes)
-    room = Room(
-        np.empty(len(state.weights)),
-        np.empty(items.dense.shape[1]),
-        np.empty(len(out), dtype=np.int64),
-        np.empty(len(vectors.rows) if still else 0, dtype=np.bool_),
-    )
-    return rank_in(room, items, vectors, blocked, state, gamma, bounds, out, features, means, widths)

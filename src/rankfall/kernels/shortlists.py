@@ -11,11 +11,12 @@ a **shortlist** that holds the winner for as long as the epoch lasts:
 
 A step goes through a shortlist with three bounds, each costlier and sharper than the one before: the one above with the
 width last seen; the mean of today with that width; the score itself. If the winner does not beat what was left out, a
-new epoch starts; if it does not even then, :func:`rankfall.kernels.greedy.rank` has to make the list. A refresh of
+new epoch starts; if it does not even then, :func:`rankfall.kernels.greedy.rank_in` has to make the list. A refresh of
 the covariance, which may raise it by rounding, also starts a new epoch.
 
 A model that has seen little moves so fast that shortlists do not pay. While epochs are shorter than SHORT lists,
-every list is left to :func:`rankfall.kernels.greedy.rank`. Which of the two makes a list never changes it.
+every list is left to :func:`rankfall.kernels.greedy.rank_in`; and the next SHORT lists, where a shortlist would hold a
+sixteenth of many items. Which of the two makes a list never changes it.
 """
 
 from typing import Any, NamedTuple
@@ -43,6 +44,8 @@ from rankfall.kernels.ridge import REFRESHES, State
 MAX_DRIFT = 0.2
 SHORT = 4
 LONG = 128
+TOO_LONG = 4096
+NO_ROOM, NOT_YET = -1, -2  # instead of a node
 
 NODES, ENTRIES, EPOCH, BUILT, LISTS, PLAINLY, PREPARED = range(7)
 """Of :attr:`Shortlists.counts`: sets and entries in use; refreshes when the epoch began; length of the set that the
@@ -217,7 +220,7 @@ def _cut(bound: Any, width: Any, top: Any, gamma: float, wanted: int) -> float:
 
 @inner
 def _build(vectors: ItemVectors, lists: Shortlists, gamma: float, wanted: int, key: Any, length: int, at: int) -> int:
-    """Make the node of the present set, with a shortlist for its ``wanted`` best items; -1 if there is no room."""
+    """Make the node of the present set, with a shortlist for its ``wanted`` best items; or NO_ROOM, or NOT_YET."""
     nodes, entries, bounds, counts, room = lists.nodes, lists.entries, lists.bounds, lists.counts, lists.room
     bound, width, mean, slack = (
         bounds.numbers[BOUND],
@@ -227,7 +230,8 @@ def _build(vectors: ItemVectors, lists: Shortlists, gamma: float, wanted: int, k
     )
     node, first = counts[NODES], counts[ENTRIES]
     if node == len(nodes.key) or first + len(bound) > len(entries.item):
-        return -1
+        return NO_ROOM
+    most = max(TOO_LONG, len(bound) // 16)
     follows = counts[BUILT] >= 0 and counts[BUILT] == length - 1
     other_model = counts[PREPARED] == 0
     bring(vectors, lists.epoch.weights, lists.epoch.covariance, room.left, bounds, other_model, not follows)
@@ -246,6 +250,8 @@ def _build(vectors: ItemVectors, lists: Shortlists, gamma: float, wanted: int, k
         for item in range(low, high):
             later = bound[item] + MAX_DRIFT * width[item]
             if later >= cut:
+                if size == most:
+                    return NOT_YET
                 entry = first + size
                 entries.item[entry] = item
                 entries.numbers[ITEM_MEAN, entry] = mean[item]
@@ -453,7 +459,9 @@ def rank(
             now, end = nodes.outside[node, NOW], nodes.outside[node, END]
             beaten = not opened.numbers[BEST_BOUND, best] > now + (end - now) * (drift / MAX_DRIFT) + tolerance
         if beaten:  # an item left out might win, or there is no room: a new epoch, or else all items
-            if fresh:
+            if node == NOT_YET:
+                counts[PLAINLY], counts[LISTS] = 1, 0
+            if fresh or node == NOT_YET:
                 counts[PREPARED] = 0
                 counts[PLAIN] += 1
                 return False

@@ -222,7 +222,7 @@ def rank(items: Items, vectors: ItemVectors, weights: Any, out: Any, features: A
     """Fill ``out`` (rows, best first), ``features`` and ``scores`` with the greedy list for these weights.
 
     Returns how many scores it took. The list and its scores are, to the bit, those that
-    :func:`rankfall.kernels.greedy.rank` gives over all items for these weights and no exploration.
+    :func:`rankfall.kernels.greedy.rank_in` gives over all items for these weights and no exploration.
     """
     work = _room(len(items.dense), len(weights))
     return _rank(items, vectors, weights, work, out, features, scores)
@@ -251,7 +251,7 @@ def episode(
     steps, k = coins.shape
     n = len(state.weights)
     work = _room(len(items.dense), n)
-    at = scene(k, n, len(user.theta))
+    at, room = scene(k, n, len(user.theta)), greedy.room_for_kernels(items, vectors, n, k)
     drawn, upper = np.empty(n), np.empty((n, n))
     believed = State(state.gram, state.covariance, state.moment, drawn, state.counts)
     extreme = 0.0
@@ -262,8 +262,8 @@ def episode(
             scored += _rank(items, vectors, drawn, work, at.shown, at.features, at.scores)
         else:
             at.shown[:] = -1
-            scored += greedy.rank(
-                items, vectors, at.shown[:0], believed, 0.0, bounds, at.shown, at.features, at.scores, at.widths
+            scored += greedy.rank_in(
+                room, items, vectors, at.shown[:0], believed, 0.0, bounds, at.shown, at.features, at.scores, at.widths
             )
         extreme = largest_shown(items, at.features, extreme)
         if not extreme <= largest:

@@ -18,6 +18,7 @@ from rankfall.catalog import Catalog
 from rankfall.errors import CatalogError, FeedbackError, ProblemError, RankError
 from rankfall.frames import html_table
 from rankfall.policies.clicks import Click, all_clicks
+from rankfall.policies.context import Context, RequestFeatures
 from rankfall.policies.explanation import Explanation, Weight
 from rankfall.policies.forgetting import Forgetting
 from rankfall.policies.list_rules import NO_RULES, ListRules, checked_rules
@@ -451,6 +452,8 @@ class Policy(ABC):
         forgetting: Forgetting | None = None,
         feedback: str | None = None,
         shared: bool = True,
+        context: Context | None = None,
+        request_features: RequestFeatures | None = None,
     ) -> Self:
         """A policy for a service, before it has learned anything; raises :class:`ProblemError` for what it lacks.
 
@@ -460,10 +463,16 @@ class Policy(ABC):
         forgetting, feedback : how old lists fade, and which items count as seen, if not as the policy has it.
         shared : whether one state serves many callers. Where each has one of their own, states take less memory and
             lists more time; the lists are the same.
+        context, request_features : what is declared of requests, for policies that have settings for them.
         """
         if cls.why_not_served is not None:
             raise ProblemError(f"{cls.__name__} cannot be served: {cls.why_not_served}")
-        policy = cls(catalog, **cls.served_settings(gamma, forgetting, feedback))
+        given = {"context": context, "request_features": request_features}
+        declared: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        for name in declared:
+            if name not in {each.name for each in fields(cls.Settings)}:
+                raise ProblemError(f"{cls.__name__} takes no {name}; linear policies do")
+        policy = cls(catalog, **cls.served_settings(gamma, forgetting, feedback), **declared)
         policy.compact = not shared
         return policy.fresh()
 

@@ -12,16 +12,22 @@ from rankfall.arrays import BoolArray, FloatArray, IntArray, rows, whole
 from rankfall.errors import RankError
 from rankfall.policies.list_rules import ListRules, RulesKept
 
+_NONE: IntArray = np.empty(0, dtype=np.int64)
+
 
 class Request:
     """What :meth:`rankfall.Policy.rank` was asked for, after all checks. Read-only: it may be used again.
 
+    What it takes to make one grows with the rows that were named, and not with the items there are.
+
     Attributes
     ----------
     k : how many items the list has.
-    rows : (n,) the rows to choose from where nothing is fixed, ascending; enough of them, and none that is fixed.
     fixed : rows by 0-based position.
     n_items : how many items there are in all.
+    candidates : (n,) the rows to choose from where nothing is fixed, ascending; or None for all but those barred.
+    barred : (m,) the rows that may not be chosen, where there are no candidates.
+    n_rows : how many rows there are to choose from: enough of them.
     everything : whether every item may be chosen, and none is fixed.
     rules : what else the list must keep, if anything.
     context : the numbers of its context, for policies that have one.
@@ -32,9 +38,20 @@ class Request:
     context: FloatArray | None = None
     features: tuple[IntArray, FloatArray] | None = None
 
-    def __init__(self, k: int, rows: IntArray, fixed: Mapping[int, int], n_items: int) -> None:
-        self.k, self.rows, self.fixed, self.n_items = k, rows, fixed, n_items
-        self.everything = len(rows) == n_items
+    def __init__(
+        self, k: int, fixed: Mapping[int, int], n_items: int, candidates: IntArray | None, barred: IntArray
+    ) -> None:
+        self.k, self.fixed, self.n_items = k, fixed, n_items
+        self.candidates, self.barred = candidates, barred
+        self.n_rows = n_items - len(barred) if candidates is None else len(candidates)
+        self.everything = self.n_rows == n_items
+
+    @cached_property
+    def rows(self) -> IntArray:
+        """The rows to choose from where nothing is fixed, ascending; none of them is fixed."""
+        if self.candidates is not None:
+            return self.candidates
+        return np.arange(self.n_items) if self.everything else np.flatnonzero(self.allowed)
 
     def under(self, rules: ListRules) -> Request:
         """The same request under rules."""
@@ -51,8 +68,8 @@ class Request:
     @cached_property
     def allowed(self) -> BoolArray:
         """Which items may be chosen: (n_items,)."""
-        mask = np.zeros(self.n_items, dtype=bool)
-        mask[self.rows] = True
+        mask = np.full(self.n_items, self.candidates is None)
+        mask[self.barred if self.candidates is None else self.candidates] = self.candidates is not None
         return mask
 
     @cached_property
@@ -106,27 +123,35 @@ def check_request(
     """
     k = whole("k", k, RankError, low=1)
     held = _fixed_rows(fixed, k, n_items)
-    wanted = None if candidates is None else rows("candidates", candidates, n_items, RankError)
-    barred = held if exclude is None else np.concatenate([held, rows("exclude", exclude, n_items, RankError)])
+    wanted = None if candidates is None else np.sort(rows("candidates", candidates, n_items, RankError))
+    barred = held
+    if exclude is not None:
+        barred = rows("exclude", exclude, n_items, RankError)
+        if len(held):
+            barred = np.union1d(held, barred)
     if len(held) == k:  # nothing to choose
-        return Request(k, np.empty(0, dtype=np.int64), fixed or {}, n_items)
-    if wanted is None and not len(barred):
-        allowed = np.arange(n_items)
-    else:
-        keep = np.zeros(n_items, dtype=bool)
-        keep[slice(None) if wanted is None else wanted] = True
-        keep[barred] = False
-        allowed = np.flatnonzero(keep)
-    most = len(held) + len(allowed)
+        wanted = _NONE
+    elif wanted is not None and len(barred):
+        wanted = _without(wanted, barred)
+    request = Request(k, fixed or {}, n_items, wanted, barred)
+    most = len(held) + request.n_rows
     if k > most:
         raise RankError(f"k is {k} and only {most} of {n_items} items may be shown; ask for at most that many")
-    return Request(k, allowed, fixed or {}, n_items)
+    return request
+
+
+def _without(ascending: IntArray, barred: IntArray) -> IntArray:
+    """Rows in ascending order without some others, which need not be among them."""
+    at = np.searchsorted(ascending, barred)
+    keep = np.ones(len(ascending) + 1, dtype=bool)  # one more for those that come after all of them
+    keep[at[np.append(ascending, -1)[at] == barred]] = False
+    return ascending[keep[:-1]]
 
 
 def _fixed_rows(fixed: Mapping[int, int] | None, k: int, n_items: int) -> IntArray:
     """The rows that are fixed, if each has its own position below ``k``."""
     if fixed is None:
-        return np.empty(0, dtype=np.int64)
+        return _NONE
     if not isinstance(fixed, Mapping):
         raise RankError(f"fixed must map positions to rows, got {type(fixed).__name__}")
     for position in fixed:

@@ -9,6 +9,7 @@ import numpy as np
 from rankfall.catalog import Catalog
 from rankfall.errors import ProblemError, RankError
 from rankfall.kernels.shortlists import SHORT
+from rankfall.policies.linear.crosses import FIRST_CHOICE
 from rankfall.policies.list_rules import ListRules
 from rankfall.policies.policy import Policy
 from rankfall.wire.rules import AtMost
@@ -42,6 +43,9 @@ def try_out(policy: Policy) -> None:
         policy.learn_record(policy.record(ranking), 0)
     with suppress(ProblemError):  # it learns clicks only, or forgets
         policy.add_outcome(ranking, 0, 0, 0.0, earned=1.0)
+    if getattr(policy, "context", None) is not None:
+        for _ in range(FIRST_CHOICE):  # until variances are chosen
+            policy.update(ranking, 0)
     for request in ({"candidates": [0, 1]}, {"exclude": [0]}):
         with suppress(RankError):  # it shows all or nothing
             policy.rank(2, rng=rng, **request)  # type: ignore[arg-type]

@@ -30,7 +30,7 @@ from rankfall.service.owners import OwnerView
 from rankfall.service.state import ServerState, fingerprint
 from rankfall.service.tokens import token
 from rankfall.stores import Event, Mark, OnEvent, Snapshot, Transaction
-from rankfall.wire import FeedbackRequest, ItemPatch, ModelSettings, Result
+from rankfall.wire import FeedbackRequest, ItemPatch, ModelChanges, ModelSettings, Result
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -187,6 +187,10 @@ class PatchItem(Decision[int]):
         return tx.append(encode(CatalogChanged(patch=patch)), "", now.time)
 
 
+_FIXED = tuple(name for name in ModelSettings.__struct_fields__ if name not in ModelChanges.__struct_fields__)
+"""The settings that no request changes."""
+
+
 @dataclass(frozen=True, slots=True)
 class CreateModel(Decision[bool]):
     """Make a model; False if it is there with the same settings."""
@@ -209,7 +213,9 @@ class CreateModel(Decision[bool]):
             assert isinstance(record, ModelCreated)
             settings = settings_of(record)
         if settings != self.settings:
-            raise ConflictError(f"model {self.name!r} is there already, with other settings; PATCH changes them")
+            fixed = [name for name in _FIXED if getattr(settings, name) != getattr(self.settings, name)]
+            how = f"{', '.join(fixed)} never changes: make another model" if fixed else "PATCH changes them"
+            raise ConflictError(f"model {self.name!r} is there already, with other settings; {how}")
         return False
 
 

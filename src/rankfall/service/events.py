@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import msgspec
 import numpy as np
+from msgspec import UNSET
 
 from rankfall.arrays import FloatArray, IntArray
 from rankfall.policies import Policy
@@ -28,7 +29,8 @@ def event_of(model: Model, owner: OwnerView, resolved: ResolvedRequest, chosen: 
     request = resolved.request
     event_id = f"{int(now.time * 1000):012x}{token(10)}"
     expires = now.time + model.settings.feedback_wait
-    limits = {name: getattr(request, name) for name in ("candidates", "exclude") if getattr(request, name) is not None}
+    said = {name: getattr(request, name) for name in ("candidates", "exclude", "context")}
+    limits = {name: value for name, value in said.items() if value is not None and value is not UNSET}
     if request.rules:
         limits["rules"] = [rule_to_json(rule) for rule in request.rules]
     response = response_of(
@@ -50,7 +52,7 @@ def event_of(model: Model, owner: OwnerView, resolved: ResolvedRequest, chosen: 
         propensity=chosen.propensity,
         catalog=owner.catalog_version,
         covered=_covered(resolved.catalog.coverage, chosen.rows),
-        request=json.dumps(limits) if limits else None,
+        request=json.dumps(msgspec.to_builtins(limits)) if limits else None,
         response=msgspec.json.encode(response).decode(),
         features=None if chosen.ranking is None else owner.policy.record(chosen.ranking),
         gaps=now.gaps,
@@ -133,12 +135,12 @@ def digest_of(request: RankRequest) -> str:
     """
     told = {name: getattr(request, name) for name in RankRequest.__struct_fields__}  # without the model, in a batch
     for name in _LATER:
-        if told[name] is None:
+        if told[name] is None or told[name] is UNSET:
             del told[name]
     return hashlib.blake2b(msgspec.json.encode(told), digest_size=16).hexdigest()
 
 
-_LATER = ("rules",)
+_LATER = ("rules", "context")
 """Fields of a request that version 0.1.0 did not have."""
 
 

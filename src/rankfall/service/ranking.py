@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from msgspec import UNSET
 
 from rankfall.arrays import IntArray
 from rankfall.catalog import Catalog, Id
 from rankfall.errors import RankError
 from rankfall.policies import Policy, Ranking
 from rankfall.policies.list_rules import NO_RULES, RulesKept
+from rankfall.policies.request import check_request
 from rankfall.service.model import Model
 from rankfall.service.owners import OwnerView
 from rankfall.stores import Arm
@@ -57,7 +59,7 @@ class ResolvedRequest:
         self.request = request
         self.catalog: Catalog = model.catalog if catalog is None else catalog
         self.unknown: list[Id] = []
-        self.candidates = self._rows(request.candidates)
+        self.candidates = self._rows(request.candidate_ids)
         self.exclude = self._rows(request.exclude)
         baseline = self._rows(request.baseline)
         left = len(self.catalog) if self.candidates is None else len(self.candidates)
@@ -70,6 +72,7 @@ class ResolvedRequest:
         if self.k < 1:
             raise RankError("nothing may be shown: no item is left of the candidates without those excluded")
         self._baseline = baseline
+        self.situation = _situation(request, self.catalog)
 
     def _rows(self, ids: list[Any] | None) -> list[int] | None:
         if ids is None:
@@ -139,7 +142,8 @@ class ResolvedRequest:
             row = self.catalog.row(pin.id)
             if row is not None and pin.position <= self.k and row not in (self.exclude or ()):
                 fixed[pin.position - 1] = row
-        if self.candidates is None and not self.exclude and not fixed and policy.catalog is self.catalog:
+        limited = self.candidates is not None or self.exclude or fixed
+        if not limited and not self.situation and policy.catalog is self.catalog:
             ranking = owner.rank(self.k, model.rng, self.rules)
         else:
             ranking = policy.rank(
@@ -149,6 +153,7 @@ class ResolvedRequest:
                 exclude=self.exclude,
                 fixed=fixed or None,
                 rules=self.rules,
+                **self.situation,
             )
         # How likely a policy that draws was to make its list nobody knows; of a list drawn uniformly, one does.
         draws = policy.randomised
@@ -163,7 +168,16 @@ class ResolvedRequest:
         chance = at_random.chance_of(rows)
         if not draws:
             chance = share * chance + (1.0 - share if bool((rows == ranking.items).all()) else 0.0)
-        return ChosenList(rows, "policy", given(policy, rows, model.rng), chance)
+        return ChosenList(rows, "policy", self.given(policy, rows, model.rng), chance)
+
+    def given(self, policy: Policy, rows: IntArray, rng: np.random.Generator) -> Ranking:
+        """A list made by someone else, with the features and scores this policy sees in it."""
+        return policy.rank(len(rows), rng=rng, fixed=dict(enumerate(rows.tolist())), **self.situation)
+
+    def check(self, policy: Policy) -> None:
+        """Raise :class:`RankError` for a context or features of candidates that the policy does not have."""
+        if self.situation:
+            policy.within(check_request(self.k, policy.n_items), None, **{**_NOWHERE, **self.situation})
 
     def pool(self, taken: Iterable[int] = ()) -> IntArray:
         """The rows to choose from, without those that are taken."""
@@ -217,9 +231,18 @@ def _chance(items: int, k: int) -> float:
     return chance
 
 
-def given(policy: Policy, rows: IntArray, rng: np.random.Generator) -> Ranking:
-    """A list made by someone else, with the features and scores this policy sees in it."""
-    return policy.rank(len(rows), rng=rng, fixed=dict(enumerate(rows.tolist())))
+_NOWHERE = {"context": None, "features": None}
+
+
+def _situation(request: RankRequest, catalog: Catalog) -> dict[str, Any]:
+    """What a request says beside who asks, and for which items, as policies take it; nothing where it says nothing."""
+    said: dict[str, Any] = {}
+    if request.context is not UNSET:
+        said["context"] = request.context
+    if features := request.candidate_features:
+        found = {catalog.row(item): named for item, named in features.items()}
+        said["features"] = {row: named for row, named in found.items() if row is not None}
+    return said
 
 
 def choose(
@@ -228,6 +251,7 @@ def choose(
     """The list for a request. An error inside the policy gives the baseline, and is reported to ``on_error``."""
     catalog = owner.policy.catalog  # rows mean to the policy what they mean here
     resolved = ResolvedRequest(model, request, now, catalog)
+    resolved.check(owner.policy)
     try:
         return resolved, resolved.as_shown(_chosen(resolved, model, owner))
     except RankError:
@@ -244,4 +268,4 @@ def _chosen(resolved: ResolvedRequest, model: Model, owner: OwnerView) -> Chosen
         return resolved.learned(model, owner)
     rows = resolved.baseline()
     learns = model.settings.mode == "apprentice"
-    return ChosenList(rows, "baseline", given(owner.policy, rows, model.rng) if learns else None)
+    return ChosenList(rows, "baseline", resolved.given(owner.policy, rows, model.rng) if learns else None)

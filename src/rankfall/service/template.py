@@ -13,7 +13,9 @@ import numpy as np
 from rankfall.catalog import Catalog
 from rankfall.errors import ConflictError, InvalidError, ProblemError, RankError, short
 from rankfall.journal.catalogs import CatalogState
-from rankfall.policies import SERVED, LinearPolicy, Policy
+from rankfall.journal.fold import declared
+from rankfall.policies import SERVED, LinearPolicy, Policy, settings_of
+from rankfall.policies.context import Context, RequestFeatures
 from rankfall.policies.forgetting import Discount, Window
 from rankfall.policies.linear.prior import Prior
 from rankfall.policies.list_rules import check_rule
@@ -33,12 +35,15 @@ def policy_of(settings: ModelSettings, catalog: Catalog) -> Policy:
             where="body.across_users",
         )
     _check_ruled(settings)
+    context, request_features = _declared(settings)
     policy = SERVED[settings.policy].serve(
         catalog,
         gamma=settings.gamma,
         forgetting=_forgetting(settings),
         feedback=settings.feedback,
         shared=settings.scope != "user",
+        context=context,
+        request_features=request_features,
     )
     if settings.across_users and isinstance(policy, LinearPolicy):
         return policy.with_prior(Prior.identity(len(policy.weights)))
@@ -49,6 +54,18 @@ def _can_learn_across(settings: ModelSettings) -> bool:
     """Whether users of such a model can start from what all have shown."""
     served = SERVED.get(settings.policy)
     return settings.scope == "user" and served is not None and issubclass(served, LinearPolicy)
+
+
+def _declared(settings: ModelSettings) -> tuple[Context | None, RequestFeatures | None]:
+    """The context of a model and the features that candidates have in one request; raises if it cannot have them."""
+    policy = SERVED[settings.policy]
+    for name in ("context", "request_features"):
+        if getattr(settings, name) is not None and name not in settings_of(policy):
+            raise InvalidError(f"{settings.policy} takes no {name}; linear policies do", where=f"body.{name}")
+    try:
+        return declared(settings)
+    except ProblemError as problem:
+        raise InvalidError(str(problem), where="body.context") from None
 
 
 def _check_rewards(settings: ModelSettings) -> None:

@@ -14,6 +14,7 @@ from rankfall.wire.catalog import (
     TopicsRequest,
     TopicsResponse,
 )
+from rankfall.wire.context import Candidate, CategoryFactor, HourFactor, NumberFactor, RequestFeature, WeekdayFactor
 from rankfall.wire.decoding import convert, decode
 from rankfall.wire.errors import ErrorDetails, ErrorResponse, HealthResponse
 from rankfall.wire.feedback import (
@@ -78,7 +79,9 @@ __all__ = [
     "BucketCounts",
     "BulkItem",
     "BulkResponse",
+    "Candidate",
     "CatalogResponse",
+    "CategoryFactor",
     "Click",
     "ErrorDetails",
     "ErrorResponse",
@@ -95,6 +98,7 @@ __all__ = [
     "HeldBackItem",
     "HistoryQuery",
     "HistoryResponse",
+    "HourFactor",
     "Item",
     "ItemBody",
     "ItemDeleted",
@@ -113,6 +117,7 @@ __all__ = [
     "Name",
     "NamedSettings",
     "NewModel",
+    "NumberFactor",
     "Only",
     "Outcome",
     "OwnerQuery",
@@ -124,6 +129,7 @@ __all__ = [
     "RankResponse",
     "RankedItem",
     "RelaxedRule",
+    "RequestFeature",
     "Result",
     "RewardCounts",
     "Rule",
@@ -136,6 +142,7 @@ __all__ = [
     "TopicsRequest",
     "TopicsResponse",
     "VersionResponse",
+    "WeekdayFactor",
     "Weight",
     "convert",
     "decode",

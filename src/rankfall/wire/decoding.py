@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from typing import Any, NoReturn, TypeVar
 
 import msgspec
@@ -81,13 +82,13 @@ def _refuse(problem: msgspec.ValidationError, kind: Any, root: str, value: Any) 
     if isinstance(problem.__cause__, FieldError):
         steps += [name or place for name, place in _STEP.findall(f".{problem.__cause__.field}")]
     elif unknown := _UNKNOWN.fullmatch(message):
-        message = f"unknown field; the fields are {', '.join(_fields(_type_at(kind, steps)))}"
+        message = f"unknown field; the fields are {', '.join(_fields(_type_at(kind, steps, value)))}"
         steps.append(unknown[1])
     elif missing := _MISSING.fullmatch(message):
         message = "this field is required"
         steps.append(missing[1])
     elif given := _NOT_ONE_OF.fullmatch(message):
-        message = f"expected one of {', '.join(_words(_type_at(kind, steps)))}, got {given[1][:QUOTED]}"
+        message = f"expected one of {', '.join(_words(_type_at(kind, steps, value)))}, got {given[1][:QUOTED]}"
     else:
         message = message[0].lower() + message[1:]
         if ", got " not in message:
@@ -107,10 +108,12 @@ def _got(value: Any, steps: list[str]) -> str:
     return f", got {text}" if len(text) <= 60 else ""
 
 
-def _type_at(kind: Any, steps: list[str]) -> list[inspect.Type]:
-    """The types that a value at this path may have."""
-    types = _alternatives(inspect.type_info(kind))
+def _type_at(kind: Any, steps: list[str], value: Any) -> list[inspect.Type]:
+    """The types that a value at this path may have; of shapes that are told apart by a field, the one that is given."""
+    types = _tagged(_alternatives(inspect.type_info(kind)), value)
     for step in steps:
+        with suppress(LookupError, ValueError, TypeError):
+            value = value[int(step)] if isinstance(value, list) else value[step]
         below: list[inspect.Type] = []
         for one in types:
             if isinstance(one, inspect.StructType):
@@ -119,8 +122,18 @@ def _type_at(kind: Any, steps: list[str]) -> list[inspect.Type]:
                 below.append(one.item_type)
             elif isinstance(one, inspect.DictType):
                 below.append(one.value_type)
-        types = [each for one in below for each in _alternatives(one)]
+        types = _tagged([each for one in below for each in _alternatives(one)], value)
     return types
+
+
+def _tagged(types: list[inspect.Type], value: Any) -> list[inspect.Type]:
+    """The types whose tag a value has, if it has the tag of one."""
+    found: list[inspect.Type] = [
+        one
+        for one in types
+        if isinstance(one, inspect.StructType) and isinstance(value, dict) and value.get(one.tag_field) == one.tag
+    ]
+    return found or types
 
 
 def _alternatives(kind: inspect.Type) -> list[inspect.Type]:

@@ -7,6 +7,7 @@ from typing import Annotated, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType, field
 
+from rankfall.wire.context import Factors, RequestFeaturesByName
 from rankfall.wire.fields import (
     FieldError,
     ItemId,
@@ -103,10 +104,13 @@ class ModelSettings(Request, frozen=True, kw_only=True):
         bool, Meta(description="users start from what all users have shown together; of linear policies, scope user")
     ] = False
     rules: Rules = field(default_factory=list)
+    context: Factors | None = None
+    request_features: RequestFeaturesByName | None = None
 
     def __post_init__(self) -> None:
         _check_lists(self.pinned, self.blocked)
-        check_all_printable("rewards", self.rewards)
+        for name in ("rewards", "context", "request_features"):
+            check_all_printable(name, getattr(self, name))
 
 
 class NewModel(ModelSettings, frozen=True, kw_only=True):

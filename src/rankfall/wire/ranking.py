@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
-from msgspec import Meta, Raw
+from msgspec import UNSET, Meta, Raw, UnsetType
 
+from rankfall.wire.context import Candidate, ContextValues
 from rankfall.wire.fields import (
     Arm,
     ItemId,
@@ -30,7 +31,10 @@ class RankRequest(Request, frozen=True, kw_only=True):
         Name | None, Meta(description="which group they belong to; needed by models of scope segment")
     ] = None
     k: Annotated[Position | None, Meta(description="how many items; the model's k if absent")] = None
-    candidates: Annotated[list[ItemId] | None, Meta(description="show only these")] = None
+    candidates: Annotated[
+        list[ItemId | Candidate] | None,
+        Meta(description="show only these: ids, or ids with the features that they have in this request"),
+    ] = None
     exclude: Annotated[list[ItemId] | None, Meta(description="do not show these")] = None
     baseline: Annotated[
         list[ItemId] | None,
@@ -46,14 +50,29 @@ class RankRequest(Request, frozen=True, kw_only=True):
     explain: Annotated[bool, Meta(description="say for each item where its score comes from")] = False
     # From here on: fields that came after 0.1.0. They are part of the fingerprint only where they are given.
     rules: Annotated[Rules | None, Meta(description="rules for this list, after those of the model")] = None
+    context: ContextValues | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         check_printable("user", self.user)
         check_printable("segment", self.segment)
         check_printable("request_id", self.request_id)
-        check_all_printable("candidates", self.candidates)
+        check_all_printable("candidates", self.candidate_ids)
         check_all_printable("exclude", self.exclude)
         check_all_printable("baseline", self.baseline)
+        if self.context is not UNSET:
+            check_all_printable("context", self.context)
+
+    @property
+    def candidate_ids(self) -> list[str | int] | None:
+        """The ids of the candidates."""
+        if self.candidates is None:
+            return None
+        return [one.id if isinstance(one, Candidate) else one for one in self.candidates]
+
+    @property
+    def candidate_features(self) -> dict[str | int, dict[str, float | None]]:
+        """The features that candidates have in this request, by id."""
+        return {one.id: one.features for one in self.candidates or () if isinstance(one, Candidate) and one.features}
 
 
 class BatchedRankRequest(RankRequest, frozen=True, kw_only=True):

@@ -43,6 +43,8 @@ class Settings(Changes, total=False):
     feedback: Seen | None
     rewards: Mapping[str, float] | None
     across_users: bool
+    context: Mapping[str, Mapping[str, Any]] | None
+    request_features: Mapping[str, Mapping[str, float]] | None
 
 
 def models() -> Call[list[NamedSettings]]:
@@ -54,7 +56,8 @@ def create_model(model: str, /, **settings: Unpack[Settings]) -> Call[NamedSetti
     """Make a model; settings not given have the service's defaults.
 
     They are ``policy``, ``gamma``, ``k``, ``mode``, ``feedback_wait``, ``control``, ``randomize``, ``pinned``,
-    ``blocked``, ``rules``, ``scope``, ``forgetting``, ``feedback``, ``rewards`` and ``across_users``.
+    ``blocked``, ``rules``, ``scope``, ``forgetting``, ``feedback``, ``rewards``, ``across_users``, ``context`` and
+    ``request_features``.
 
     Making it again with the same settings changes nothing; with others it is a `ConflictError`.
 
@@ -75,7 +78,8 @@ def model(model: str = "default", *, user: str | None = None, segment: str | Non
 def change_model(model: str, /, **settings: Unpack[Changes]) -> Call[NamedSettings]:
     """Change settings of a model; what it has learned stays.
 
-    All can be changed but ``scope``, ``forgetting``, ``feedback``, ``rewards`` and ``across_users``.
+    All can be changed but ``scope``, ``forgetting``, ``feedback``, ``rewards``, ``across_users``, ``context`` and
+    ``request_features``.
 
     Examples
     --------

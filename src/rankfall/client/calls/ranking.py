@@ -22,13 +22,14 @@ class RankArguments(TypedDict, total=False):
     user: str | None
     segment: str | None
     k: int | None
-    candidates: Iterable[Id] | None
+    candidates: Iterable[Id | Mapping[str, Any]] | None
     exclude: Iterable[Id] | None
     baseline: Iterable[Id] | None
     request_id: str | None
     defer_activation: bool
     explain: bool
     rules: Iterable[Rule | Mapping[str, Any]] | None
+    context: Mapping[str, Any] | None
 
 
 def rank(
@@ -37,13 +38,14 @@ def rank(
     user: str | None = None,
     segment: str | None = None,
     k: int | None = None,
-    candidates: Iterable[Id] | None = None,
+    candidates: Iterable[Id | Mapping[str, Any]] | None = None,
     exclude: Iterable[Id] | None = None,
     baseline: Iterable[Id] | None = None,
     defer_activation: bool = False,
     explain: bool = False,
     request_id: str | None = None,
     rules: Iterable[Rule | Mapping[str, Any]] | None = None,
+    context: Mapping[str, Any] | None = None,
 ) -> Call[RankResponse]:
     """Ask for a list to show.
 
@@ -56,7 +58,8 @@ def rank(
     k
         How many items at most; the model's own number if not given.
     candidates
-        Rank only these; the whole catalog if not given.
+        Rank only these; the whole catalog if not given. Ids, or ``{"id": ..., "features": {...}}`` with the features
+        that an item has in this request.
     exclude
         Never show these.
     baseline
@@ -70,6 +73,8 @@ def rank(
         lost on the way is sent again and no list is counted twice.
     rules
         Rules for this list, after those of the model: ``rankfall.AtMost`` and its like, or mappings.
+    context
+        When, where and for what the list is, by the names of the factors that the model declares.
 
     Returns
     -------
@@ -83,8 +88,12 @@ def rank(
     >>> call = rank(user="ann", k=3, request_id="r1")
     >>> call.method, call.path, call.content
     ('POST', '/v1/models/default/rank', b'{"user":"ann","k":3,"request_id":"r1"}')
+    >>> rank(context={"hour": 8, "device": "mobile"}, request_id="r1").content
+    b'{"request_id":"r1","context":{"hour":8,"device":"mobile"}}'
     """
-    asked = _body(user, segment, k, candidates, exclude, baseline, defer_activation, explain, request_id, rules)
+    asked = _body(
+        user, segment, k, candidates, exclude, baseline, defer_activation, explain, request_id, rules, context
+    )
     return Call("POST", path("models", model, "rank"), lambda reply: reply.read(RankResponse), content=body(asked))
 
 
@@ -168,13 +177,14 @@ def _body(
     user: str | None,
     segment: str | None,
     k: int | None,
-    candidates: Iterable[Id] | None,
+    candidates: Iterable[Id | Mapping[str, Any]] | None,
     exclude: Iterable[Id] | None,
     baseline: Iterable[Id] | None,
     defer_activation: bool | None,
     explain: bool | None,
     request_id: str | None,
     rules: Iterable[Rule | Mapping[str, Any]] | None,
+    context: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     return given(
         user=user,
@@ -187,10 +197,11 @@ def _body(
         defer_activation=defer_activation or None,
         explain=explain or None,
         rules=None if rules is None else list(rules),
+        context=None if context is None else dict(context),
     )
 
 
-def _ids(name: str, ids: Iterable[Id] | None) -> list[Id] | None:
+def _ids(name: str, ids: Iterable[Any] | None) -> list[Any] | None:
     if isinstance(ids, str):  # would pass for a list of its letters
         raise InvalidError(f"{name} is a list of ids, not {ids!r}", code="invalid")
     return None if ids is None else list(ids)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -10,6 +11,7 @@ from rankfall.arrays import FloatArray, IntArray
 from rankfall.catalog import Catalog
 from rankfall.errors import CatalogError, RankError, RankfallError
 from rankfall.kernels.item_scores import Items, items_of
+from rankfall.kernels.item_vectors import ItemVectors, vectors_of
 
 Block = Literal["absent", "constant", "diminishing"]
 """How a policy uses coverage or relevance: not at all, as it stands, or less what the items above used up."""
@@ -46,6 +48,23 @@ def some_with(items: Items, rows: IntArray, last: FloatArray) -> Items:
     dense = items.dense[rows]
     dense[:, dense.shape[1] - last.shape[1] :] = last
     return items._replace(start=start, topic=items.topic[entries], weight=items.weight[entries], dense=dense)
+
+
+class Layout:
+    """Items laid out for the kernels, once for a policy and all copies of it.
+
+    Attributes
+    ----------
+    items : the columns that are used, item by item.
+    """
+
+    def __init__(self, items: Items) -> None:
+        self.items = items
+
+    @cached_property
+    def vectors(self) -> ItemVectors:
+        """The same column by column; laid out when first asked for, as that takes as long as several lists."""
+        return vectors_of(self.items, np.arange(len(self.items.dense)))
 
 
 def features_as_shown(catalog: Catalog, coverage: Block, relevance: Block, lists: IntArray) -> FloatArray:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rankfall.arrays import FloatArray, IntArray, finite, frozen
 from rankfall.catalog import Catalog, check_fits
 from rankfall.errors import CatalogError, FeedbackError, ProblemError, RankError
-from rankfall.kernels import greedy, in_background, ruled_greedy, shortlists, thompson
+from rankfall.kernels import greedy, in_background, ruled_greedy, ruled_shortlists, shortlists, thompson
 from rankfall.kernels.item_scores import Items
 from rankfall.kernels.item_vectors import ItemVectors, vectors_of
 from rankfall.kernels.linear_bounds import Bounds, new_bounds
@@ -24,7 +24,7 @@ from rankfall.policies.context import Context
 from rankfall.policies.explanation import Explanation, Weight
 from rankfall.policies.forgetting import Forgetting
 from rankfall.policies.linear.candidate_features import by_row, spread
-from rankfall.policies.linear.columns import Block, check_size, features_as_shown, laid_out, some_with
+from rankfall.policies.linear.columns import Block, Layout, check_size, features_as_shown, laid_out, some_with
 from rankfall.policies.linear.crosses import Crosses
 from rankfall.policies.linear.explain import explanations, named_weights
 from rankfall.policies.linear.prior import Prior
@@ -46,14 +46,18 @@ class Shelf:
     ----------
     layout : the items as the kernels know them.
     items : (k,) rows of the list, -1 where the choice is free; it is filled.
-    allowed : rows to choose from.
-    everything : whether these are all items of the catalog.
+    some : rows to choose from; None for all without those ``barred``.
+    barred : rows that may not be chosen.
+    free : whether there is anything to choose.
+    everything : whether it is chosen from all items of the catalog.
     at : the row of the catalog for each row here; None if they are the same.
     """
 
     layout: Items
     items: IntArray
-    allowed: IntArray
+    some: IntArray | None
+    barred: IntArray
+    free: bool
     everything: bool
     at: IntArray | None
 
@@ -125,7 +129,7 @@ class LinearPolicy(Policy):
         if self._more and self.relevance == "diminishing":
             raise ProblemError(f"{type(self).__name__} has no request_features: all that it knows of items diminishes")
         self._items = laid_out(self.catalog, self.coverage, self.relevance, len(self._more))
-        self._vectors: ItemVectors | None = None
+        self._layout = Layout(self._items)
         self._n_topics = 0 if self.coverage == "absent" else self.catalog.n_topics
         self._n_columns = self._n_topics + self._items.dense.shape[1]
         if not self._n_columns:
@@ -158,6 +162,7 @@ class LinearPolicy(Policy):
         """Rank by this model from now on, and learn into it."""
         self._model, self._crosses, self._prior = model, crosses, model.prior
         self._shortlists: Shortlists | None = None
+        self._ruled_shortlists: tuple[ListRules, Shortlists | None] | None = None
         self._scored = 0
         self._lists = 0  # made in a way that may use shortlists
 
@@ -174,6 +179,7 @@ class LinearPolicy(Policy):
     def gamma(self, gamma: float) -> None:
         self.settings = self.Settings.of(type(self).__name__, {**vars(self.settings), "gamma": gamma})
         self._scored, self._shortlists = self.scored, None  # they hold bounds for the old one
+        self._ruled_shortlists = None
 
     @property
     def pruning(self) -> bool:
@@ -252,17 +258,17 @@ class LinearPolicy(Policy):
         Policies that draw take from ``rng`` one standard normal number for each weight (Thompson sampling), or one
         coin and, if it says so, a random order of the items (epsilon).
         """
-        items, allowed, kept = request.empty_list(), request.rows, NO_RULES
+        items, kept = request.empty_list(), NO_RULES
         rules, k, c = request.rules, request.k, self._encoded(request)
         if isinstance(self.settings, EpsilonSettings) and self.randomised and rng.random() < self.settings.epsilon:
-            order, allowed = rng.permutation(allowed), allowed[:0]
+            order = rng.permutation(request.rows)
             if rules is not None:
                 kept = RulesKept(rules.relaxed(rules.in_order(order, k, items).broken))
             else:
                 items[items < 0] = order[: np.count_nonzero(items < 0)]
-        elif rules is not None and not len(allowed):
+        elif rules is not None and -1 not in items:
             kept = rules.told_of(items)
-        shelf = self._shelf(request, items, allowed)
+        shelf = self._shelf(request, items)
         features, means, widths = np.empty((k, self._n_columns)), np.empty(k), np.empty(k)
         made = shelf.items, features, means, widths
         draws = self.exploration == "thompson"
@@ -272,10 +278,12 @@ class LinearPolicy(Policy):
             believed, bonus = state, self._bonus
             if draws:
                 believed = state._replace(weights=self._drawn(rng, state))
-            if rules is not None and len(allowed):
+            if not shelf.free:
+                self._scored += greedy.describe(shelf.layout, believed, *made)
+            elif rules is not None:
                 kept = self._rank_under(rules, shelf, believed, bonus, *made)
             elif draws and self.pruning and shelf.everything:
-                self._scored += thompson.rank(self._items, self._all_vectors(), believed.weights, *made[:3])
+                self._scored += thompson.rank(self._items, self._layout.vectors, believed.weights, *made[:3])
             elif not self._rank_by_shortlists(shelf, *made):
                 self._scored += self._rank_plainly(shelf, believed, bonus, *made)
             scores = means if draws else means + bonus * widths
@@ -316,15 +324,17 @@ class LinearPolicy(Policy):
             return _NO_CONTEXT
         return self.context.encode(None) if request.context is None else request.context
 
-    def _shelf(self, request: Request, items: IntArray, allowed: IntArray) -> Shelf:
+    def _shelf(self, request: Request, items: IntArray) -> Shelf:
         """The items that the kernels choose from: all, or those of a request with features of its own."""
+        free = -1 in items
         if request.features is None:
-            return Shelf(self._items, items, allowed, len(allowed) == request.n_items, None)
-        held = items >= 0
-        at = np.sort(np.concatenate([allowed, items[held]]))
+            everything = request.everything and free
+            return Shelf(self._items, items, request.candidates, request.barred, free, everything, None)
+        held, rows = items >= 0, request.rows
+        at = np.unique(np.concatenate([rows, items[held]]))
         items[held] = np.searchsorted(at, items[held])
         layout = some_with(self._items, at, spread(request.features, at))
-        return Shelf(layout, items, np.searchsorted(at, allowed), False, at)
+        return Shelf(layout, items, np.searchsorted(at, rows), rows[:0], free, False, at)
 
     def draw(self, rng: np.random.Generator) -> FloatArray:
         """Weights drawn from N(w, gamma^2 O^-1), through a Cholesky factor of O."""
@@ -346,16 +356,20 @@ class LinearPolicy(Policy):
         Shortlists rely on widths that only shrink; forgetting widens them, and each context has its own. They are much
         to compile, and a model ranks plainly at first anyway.
         """
-        if not (self.pruning and shelf.everything) or self.exploration == "thompson":
-            return False
-        self._lists += 1
-        lasting = self.forgetting is None and self._crosses is None
-        if not lasting or self._lists <= SHORT or in_background.working():
+        if not self._has_shortlists(shelf):
             return False
         done: bool = shortlists.rank(*self.compiled(len(items)), items, features, means, widths)
         if not done:
             items[:] = -1
         return done
+
+    def _has_shortlists(self, shelf: Shelf) -> bool:
+        """Whether a list may be made by shortlists; counts it, if so."""
+        if not (self.pruning and shelf.everything) or self.exploration == "thompson":
+            return False
+        self._lists += 1
+        lasting = self.forgetting is None and self._crosses is None
+        return lasting and self._lists > SHORT and not in_background.working()
 
     def _rank_plainly(
         self,
@@ -367,11 +381,8 @@ class LinearPolicy(Policy):
         means: FloatArray,
         widths: FloatArray,
     ) -> int:
-        """The greedy list out of the rows allowed, without shortlists; how many scores it took."""
-        if not len(shelf.allowed):
-            return greedy.describe(shelf.layout, state, items, features, means, widths)
-        vectors, blocked = self._to_choose_from(shelf)
-        bounds = self._bounds_of(vectors)
+        """The greedy list, without shortlists; how many scores it took."""
+        vectors, blocked, bounds = self._to_choose_from(shelf)
         room = greedy.new_room(shelf.layout, vectors, self._n_columns, len(items))
         return greedy.rank_in(
             room, shelf.layout, vectors, blocked, state, bonus, bounds, items, features, means, widths
@@ -392,42 +403,53 @@ class LinearPolicy(Policy):
         k = len(items)
         held, held_by, held_scores = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64), np.zeros(k)
         broken = np.empty((k, len(rules)), dtype=bool)
-        vectors, blocked = self._to_choose_from(shelf)
+        made = items, features, means, widths, held, held_by, held_scores, broken
+        lists = self._shortlists_under(rules, k) if self._has_shortlists(shelf) else None
+        if lists is not None:
+            vectors = self._layout.vectors
+            if ruled_shortlists.rank_under_rules(self._items, vectors, state, bonus, lists, rules.for_all(k), *made):
+                return rules.kept(broken, held, held_by, held_scores)
+            items[:] = -1
+        vectors, blocked, bounds = self._to_choose_from(shelf)
         self._scored += ruled_greedy.rank_under_rules(
             greedy.new_room(shelf.layout, vectors, self._n_columns, k), shelf.layout, vectors, blocked, state, bonus,
-            self._bounds_of(vectors), rules.arrays(k, shelf.at), items, features, means, widths, held, held_by,
-            held_scores, broken,
+            bounds, rules.arrays(k, shelf.at), *made,
         )  # fmt: skip
         return rules.kept(broken, shelf.in_catalog(held), held_by, held_scores)
 
-    def _to_choose_from(self, shelf: Shelf) -> tuple[ItemVectors, IntArray]:
-        """Items laid out, the rows allowed among them, and the indices of those that are not allowed."""
-        allowed = shelf.allowed
-        if shelf.at is not None or 2 * len(allowed) < self.n_items:
-            return vectors_of(shelf.layout, allowed), allowed[:0]
-        vectors = self._all_vectors()
-        if len(allowed) == self.n_items:
-            return vectors, allowed[:0]
-        return vectors, np.setdiff1d(vectors.rows, allowed, assume_unique=True)
+    def _shortlists_under(self, rules: ListRules, k: int) -> Shortlists | None:
+        """Shortlists under these very rules, if the last list was made under them; those of others are let go."""
+        last = self._ruled_shortlists
+        made = None
+        if last is not None and last[0] is rules:
+            made = last[1]
+            if made is None or shortlists.room_for(made) < k:
+                made = ruled_shortlists.new_ruled_shortlists(self._items, self._layout.vectors, self._n_columns, k)
+        self._ruled_shortlists = rules, made
+        return made
 
-    def _bounds_of(self, vectors: ItemVectors) -> Bounds:
-        """Room for bounds: that of the shortlists, where there is one."""
-        kept = self._shortlists if vectors is self._vectors else None
+    def _to_choose_from(self, shelf: Shelf) -> tuple[ItemVectors, IntArray, Bounds]:
+        """Items laid out, the indices of those among them that are not allowed, and room for their bounds."""
+        some = shelf.some
+        if some is not None and (shelf.at is not None or 2 * len(some) < self.n_items):
+            few = vectors_of(shelf.layout, some)
+            return few, some[:0], new_bounds(few)
+        blocked = shelf.barred
+        if some is not None:
+            others = np.ones(self.n_items, dtype=bool)
+            others[some] = False
+            blocked = np.flatnonzero(others)
+        kept = self._shortlists
         if kept is None:
-            return new_bounds(vectors)
+            return self._layout.vectors, blocked, new_bounds(self._layout.vectors)
         kept.counts[PREPARED] = 0  # the bounds will be those of the model of today, not of the epoch's
-        return kept.bounds
-
-    def _all_vectors(self) -> ItemVectors:
-        if self._vectors is None:
-            self._vectors = vectors_of(self._items, np.arange(self.n_items))
-        return self._vectors
+        return self._layout.vectors, blocked, kept.bounds
 
     # What the compiled episodes of a simulation take.
 
     def drawing(self) -> tuple[Items, ItemVectors, State, float, Bounds]:
         """What the kernels of Thompson sampling take: views of this policy, not copies, and work space."""
-        vectors = self._all_vectors()
+        vectors = self._layout.vectors
         return self._items, vectors, self._model.state, self.gamma, new_bounds(vectors)
 
     def count(self, scored: int) -> None:
@@ -436,7 +458,7 @@ class LinearPolicy(Policy):
 
     def compiled(self, k: int) -> tuple[Items, ItemVectors, State, float, Shortlists]:
         """What the kernels take to rank ``k`` items: views of this policy, not copies."""
-        vectors = self._all_vectors()
+        vectors = self._layout.vectors
         if self._shortlists is None or shortlists.room_for(self._shortlists) < k:
             self._scored = self.scored
             self._shortlists = new_shortlists(self._items, vectors, self._n_columns, k)
