@@ -31,6 +31,7 @@ def measure(users: int, columns: int) -> str:
         engine.write(SeedCatalog(encode_catalog(catalog_of(columns))))
         engine.write(CreateModel("own", ModelSettings(scope="user", across_users=True)))
         asyncio.run(learn_once(engine, users))
+        engine.state.model("own").warm_up_later()
         model = engine.state.model("own")
         before = asyncio.run(lists(engine, 2.0, lambda: False))
         engine.serve()

@@ -21,6 +21,7 @@ from waiting import PATIENCE, START_PATIENCE, wait_until
 from rankfall.cli import app
 
 DOCS = Path(__file__).parents[1] / "docs"
+HOUR = r"The hour is worth ([+-][\d.]+) a list, 95 % interval ([+-][\d.]+) to ([+-][\d.]+)\."
 
 
 def blocks(page: str) -> Iterator[tuple[str, str]]:
@@ -175,12 +176,17 @@ def test_shop(reader: Reader) -> None:
     ((_, *told),) = re.findall(pattern, (DOCS / "tutorial-shop.md").read_text())
     assert float(low) > 0
     assert float(told[0]) <= float(gain) <= float(told[1])  # on another processor a rounding may turn a list
+    ((worth, low, _),) = re.findall(HOUR, said)
+    ((_, *told),) = re.findall(HOUR, (DOCS / "tutorial-shop.md").read_text())
+    assert float(low) > 0
+    assert float(told[0]) <= float(worth) <= float(told[1])
+    assert said.count("at most 2 of a brand") == 2
     assert "1,680 lists imported into 'default'" in said
     assert "31 features" in said
     explained = json.loads(Path("list.json").read_text())
     assert {"log_price", "brand=cove"} <= set(explained["items"][0]["features"])
     assert "0 items to add, 1 to change, 1 to remove; 239 are the same. Nothing was changed" in said
-    lists = pl.read_parquet("log/events.parquet")
+    lists = pl.read_parquet("log/events.parquet").filter(model="default")
     shown = dict(lists.group_by("arm").len().iter_rows())
     assert shown["imported"] == 1680
     assert shown["policy"] + shown["control"] == 30 * 20 * 20 + 2

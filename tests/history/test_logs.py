@@ -229,7 +229,7 @@ def test_a_replay_starts_users_from_the_priors_of_the_log(
     with running(str(tmp_path / "data"), scope="user", forgetting=setting) as engine:
         for seed in (0, 1):
             drive(engine, 40, seed=seed)
-            keep = refreshed(engine.reader, engine.state.model("default"), engine.state.position)
+            keep = refreshed(engine.reader, engine.state.model("default"), engine.state.mark)
             assert keep is not None
             assert engine.write(keep)
         drive(engine, 20, seed=2)

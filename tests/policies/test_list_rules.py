@@ -29,6 +29,7 @@ from rankfall import (
     CascadeTS,
     CascadeUCB1,
     Catalog,
+    LinearPolicy,
     Only,
     Policy,
     RankError,
@@ -268,6 +269,43 @@ def test_pins_below_count_only_where_a_rule_looks() -> None:
     rules = [AtMost(n=1, attribute="brand", first=2)]
     assert CascadeLinUCB(catalog).rank(3, rules=rules, fixed={2: 3}).items.tolist() == [0, 1, 3]
     assert CascadeLinUCB(catalog).rank(3, rules=rules, fixed={1: 3}).items.tolist() == [1, 3, 0]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(caps | spacing | filters | quotas(), min_size=1, max_size=4),
+    st.sampled_from([CascadeHybrid, CascadeLinUCB, CascadeLSBFull, CascadeHybridGreedy]),
+    st.integers(0, 2**32),
+    st.integers(1, 6),
+)
+def test_shortlists_make_the_same_lists_under_rules(rules: list[Rule], kind: type[Policy], seed: int, k: int) -> None:
+    """A model that learns for long enough keeps shortlists; one that may not keep any makes the same lists."""
+    rng = np.random.default_rng(seed)
+    catalog = Catalog(
+        rng.random((60, 4)) * (rng.random((60, 4)) < 0.4),
+        rng.normal(size=(60, 3)) * 0.4,
+        attributes={
+            "brand": rng.choice(["a", "a", "b", "c", "d"], 60).tolist(),
+            "in_stock": (rng.random(60) < 0.6).tolist(),
+            "day": (NOW - rng.integers(0, 30, 60) * 86400.0).tolist(),
+        },
+    )
+    by_shortlists, plainly = kind(catalog), kind(catalog)
+    plainly.compact = True
+    listed, taste = over(rules, catalog), rng.random(60) * 0.5
+    for _ in range(60):
+        one, other = (policy.rank(k, rules=listed) for policy in (by_shortlists, plainly))
+        assert one.items.tolist() == other.items.tolist()
+        for name in ("features", "means", "widths", "scores"):
+            assert getattr(one, name).tobytes() == getattr(other, name).tobytes(), name
+        assert one.kept == other.kept
+        clicked = np.flatnonzero(rng.random(k) < taste[one.items])
+        for policy in (by_shortlists, plainly):
+            policy.update(one, int(clicked[0]) if len(clicked) else None)
+    assert isinstance(by_shortlists, LinearPolicy)
+    kept = by_shortlists._ruled_shortlists
+    assert kept is not None
+    assert kept[1] is not None  # they were used
 
 
 @settings(max_examples=60, deadline=None)

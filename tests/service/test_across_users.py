@@ -1,5 +1,6 @@
 """Learning across users in the service: what users start from, when it is learned, and what it depends on."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ def statistics(seen: Seen) -> Statistics:
 
 def refresh(engine: Quiet, model: str = "own") -> Prior:
     """Learn the prior again, now."""
-    keep = refreshed(engine.reader, engine.model(model), engine.state.position)
+    keep = refreshed(engine.reader, engine.model(model), engine.state.mark)
     assert keep is not None
     assert engine.write(keep)
     return decode_prior(keep.prior.prior)
@@ -210,7 +211,7 @@ def test_when_it_is_due(told: ModelHistory, tried: int, due: bool) -> None:
 
 def test_too_few_users(engine: Quiet) -> None:
     show(engine, USERS[:9])
-    assert refreshed(engine.reader, engine.model("own"), engine.state.position) is None
+    assert refreshed(engine.reader, engine.model("own"), engine.state.mark) is None
 
 
 def test_upkeep_has_it_learned(engine: Quiet, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,7 +265,7 @@ def test_of_two_servers_one_wins(place: str, clock: FakeClock) -> None:
         make_model(one, "own", scope="user", across_users=True)
         show(one, USERS)
         other.fold()
-        keeps = [refreshed(each.reader, each.model("own"), each.state.position) for each in (one, other)]
+        keeps = [refreshed(each.reader, each.model("own"), each.state.mark) for each in (one, other)]
         assert [each.write(keep) for each, keep in zip((one, other), keeps, strict=True) if keep] == [True, False]
         one.fold()
         other.fold()
@@ -282,7 +283,7 @@ def test_a_prior_that_is_out_of_date_is_not_kept(engine: Quiet) -> None:
     show(engine, USERS)
     snapshot = engine.write(TakeSnapshot("own"))
     for command in (Reset("own"), Restore(snapshot), ForgetUser(USERS[0])):
-        keep = refreshed(engine.reader, engine.model("own"), engine.state.position)
+        keep = refreshed(engine.reader, engine.model("own"), engine.state.mark)
         if keep is None:  # after the reset nobody has shown anything
             continue
         engine.write(command)  # type: ignore[arg-type]
@@ -290,6 +291,14 @@ def test_a_prior_that_is_out_of_date_is_not_kept(engine: Quiet) -> None:
         if isinstance(command, Reset):
             engine.write(Restore(snapshot))
     assert not engine.model("own").history.priors
+
+
+def test_a_prior_of_a_history_that_was_lost_is_not_kept(engine: Quiet) -> None:
+    show(engine, USERS)
+    keep = refreshed(engine.reader, engine.model("own"), engine.state.mark)
+    assert keep is not None
+    assert not engine.write(replace(keep, known=keep.known._replace(token="of another history")))
+    assert engine.write(keep)
 
 
 # Forgetting, resets, snapshots
@@ -305,10 +314,10 @@ def test_a_user_who_is_forgotten_has_no_share_in_the_next_prior(engine: Quiet) -
     del seen[USERS[3]]
     close_to(refresh(engine), learn_prior(statistics(seen)))
     assert not is_due(engine.model("own").history)
-    for user in USERS:
-        if user != USERS[3]:
-            engine.write(ForgetUser(user))
-    close_to(refresh(engine), Prior.identity(4))  # nobody is left
+    for user in USERS[4:6]:
+        engine.write(ForgetUser(user))
+    close_to(refresh(engine), Prior.identity(4))  # nine are left: too few to be told from each other by nobody
+    assert not is_due(engine.model("own").history)
 
 
 def test_a_reset_forgets_the_prior_and_a_restore_brings_it_back(engine: Quiet) -> None:

@@ -378,7 +378,7 @@ class History:
         """Users start from a prior learned from all, here or on another server."""
         engine = open_engine(self.place, self.clock, room=self.room) if elsewhere else self.engine
         try:
-            keep = refreshed(engine.reader, engine.model(model), engine.state.position)
+            keep = refreshed(engine.reader, engine.model(model), engine.state.mark)
             if keep is None:
                 assert all(isinstance(lesson, Prior) for lists in self.learned[model].values() for lesson in lists)
                 return

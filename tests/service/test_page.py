@@ -103,6 +103,22 @@ def test_page_learns_from_a_click(page: Page, service_url: str, model: str) -> N
     assert page.problems() == []
 
 
+def test_page_shows_what_a_new_user_starts_from(driver: Any, service_url: str) -> None:
+    """The server learns it by itself: a hundred lists of ten users are enough."""
+    assert not Page(driver, service_url, "default")["prior"].is_displayed()
+    name = "what-users-start-from"
+    call("PUT", f"{service_url}/v1/models/{name}", {"k": 4, "scope": "user"})
+    page = Page(driver, service_url, name)
+    page.until(page["prior"].is_displayed)
+    assert page["prior-facts"].text.startswith("Nothing yet")
+    for turn in range(108):
+        event = call("POST", f"{service_url}/v1/models/{name}/rank", {"user": f"user {turn % 12}"})["event_id"]
+        call("POST", f"{service_url}/v1/feedback", {"event_id": event, "clicked": turn % 4 + 1})
+    page.until(lambda: "lists of 12 users" in page["prior-facts"].text)
+    assert page.all("#prior-weights .bars tbody tr")
+    assert page.problems() == []
+
+
 def test_page_shows_markup_in_titles_as_text(driver: Any, service_url: str) -> None:
     catalog = call("GET", f"{service_url}/v1/catalog")
     like = call("GET", f"{service_url}/v1/catalog/items?limit=1")["items"][0]

@@ -86,6 +86,10 @@ def first_model_options(command: C) -> C:
                 "--features",
                 help="Columns of --catalog that become relevance features, separated by commas; they are scaled.",
             ),
+            click.option(
+                "--attributes",
+                help="Columns of --catalog that become attributes, which rules of lists look at, separated by commas.",
+            ),
         )
     ):
         command = option(command)
@@ -105,17 +109,24 @@ def beginning(context: click.Context) -> Beginning:
     path = values["catalog"]
     if path is None:
         return Beginning(None, settings)
-    columns = [values[name] for name in ("id_column", "title", "topics", "features")]
+    columns = [values[name] for name in ("id_column", "title", "topics", "features", "attributes")]
     return Beginning(lambda: _read(path, *columns), settings)
 
 
-def _read(path: Path, id_column: str, title: str | None, topics: str | None, features: str | None) -> Catalog:
+def _read(
+    path: Path, id_column: str, title: str | None, topics: str | None, features: str | None, attributes: str | None
+) -> Catalog:
     """The catalog in a file that Rankfall wrote, or built from a table whose columns were named."""
-    if topics is None and features is None and path.suffix not in (".csv", ".tsv"):
+    if topics is None and features is None and attributes is None and path.suffix not in (".csv", ".tsv"):
         return Catalog.read_parquet(path)
     from rankfall.data import build_catalog
 
-    columns = tuple(name.strip() for name in (features or "").split(",") if name.strip())
-    built = build_catalog(path, id=id_column, title=title, topics=topics, features=columns)
+    built = build_catalog(
+        path, id=id_column, title=title, topics=topics, features=_names(features), attributes=_names(attributes)
+    )
     click.echo(built.describe())
     return built.catalog
+
+
+def _names(listed: str | None) -> tuple[str, ...]:
+    return tuple(name.strip() for name in (listed or "").split(",") if name.strip())

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankfall.kernels.item_scores import Items
-from rankfall.kernels.jit import compiled, inner
+from rankfall.kernels.jit import entry
 
 PAIRS_AT_MOST = 4
 """Per coverage entry, on average. Where items have more pairs of topics, their coverage is laid out as dense."""
@@ -31,76 +31,64 @@ class ItemVectors(NamedTuple):
     norm: float  # the largest |phi| of any item while nothing grows
 
 
-@compiled
 def vectors_of(items: Items, rows: Any) -> ItemVectors:
     """Lay out these rows, given in ascending order."""
     n_items, m, d = len(rows), items.dense.shape[1], items.topics
-    entries, pairs = _sizes(items, rows)
+    entries, pairs, longest = _sizes(items, rows)
     sparse = pairs <= PAIRS_AT_MOST * entries
     if not sparse:
         entries = pairs = 0
-    dense = np.empty((m if sparse else d + m, n_items))
-    longest = _lay_out_dense(items, rows, dense, np.empty(n_items))
     vectors = ItemVectors(
-        rows,
-        dense,
-        d if sparse else 0,
-        items.relevance_diminishes or (items.coverage_diminishes and not sparse),
-        np.zeros(d + 1, dtype=np.int64),
-        np.empty(entries, dtype=np.int64),
-        np.empty(entries),
-        np.empty((m, entries)),
-        np.zeros(d * d + 1, dtype=np.int64),
-        np.empty(pairs, dtype=np.int64),
-        np.empty(pairs),
-        np.sqrt(longest),
+        rows=rows,
+        dense=np.empty((m if sparse else d + m, n_items)),
+        first_dense=d if sparse else 0,
+        diminishes=items.relevance_diminishes or (items.coverage_diminishes and not sparse),
+        first=np.zeros(d + 1, dtype=np.int64),
+        row=np.empty(entries, dtype=np.int64),
+        weight=np.empty(entries),
+        copied=np.empty((m, entries)),
+        pair_first=np.zeros(d * d + 1, dtype=np.int64),
+        pair_row=np.empty(pairs, dtype=np.int64),
+        pair_weight=np.empty(pairs),
+        norm=longest**0.5,
     )
-    if sparse:
-        _lay_out_entries(items, vectors, np.empty(d + 1, dtype=np.int64), np.empty(d * d + 1, dtype=np.int64))
+    _lay_out(items, vectors, np.empty(d + 1, dtype=np.int64), np.empty(d * d + 1, dtype=np.int64))
     return vectors
 
 
-@inner
-def _sizes(items: Items, rows: Any) -> tuple[int, int]:
-    """Entries of coverage, and pairs of topics."""
-    entries, pairs = 0, 0
+@entry
+def _sizes(items: Items, rows: Any) -> tuple[int, int, float]:
+    """Entries of coverage, pairs of topics, and the largest ``|phi|^2``."""
+    entries, pairs, longest = 0, 0, 0.0
     for i in range(len(rows)):
-        n = items.start[rows[i] + 1] - items.start[rows[i]]
-        entries += n
-        pairs += n * (n - 1) // 2
-    return entries, pairs
+        item = rows[i]
+        begin, end = items.start[item], items.start[item + 1]
+        entries += end - begin
+        pairs += (end - begin) * (end - begin - 1) // 2
+        square = 0.0
+        for p in range(begin, end):
+            square += items.weight[p] * items.weight[p]
+        for q in range(items.dense.shape[1]):
+            square += items.dense[item, q] * items.dense[item, q]
+        longest = max(longest, square)
+    return entries, pairs, longest
 
 
-@inner
-def _lay_out_dense(items: Items, rows: Any, dense: Any, square: Any) -> float:
-    """Fill the dense columns: relevance, and coverage if it is dense too. Returns the largest ``|phi|^2``.
-
-    Relevance comes first, without a branch: so the processor can fetch many items that are far apart at once.
-    """
-    m = items.dense.shape[1]
-    before = len(dense) - m
-    for i in range(len(rows)):
-        item, total = rows[i], 0.0
-        for q in range(m):
-            value = items.dense[item, q]
-            dense[before + q, i] = value
-            total += value * value
-        square[i] = total
-    dense[:before] = 0.0
-    longest = 0.0
-    for i in range(len(rows)):
-        total = square[i]
-        for p in range(items.start[rows[i]], items.start[rows[i] + 1]):
-            total += items.weight[p] * items.weight[p]
-            if before > 0:
-                dense[items.topic[p], i] = items.weight[p]
-        longest = max(longest, total)
-    return longest
-
-
-@inner
-def _lay_out_entries(items: Items, vectors: ItemVectors, at: Any, pair_at: Any) -> None:
-    """Fill what is kept by topic and by pair of topics; ``at`` and ``pair_at`` are work space."""
+@entry
+def _lay_out(items: Items, vectors: ItemVectors, at: Any, pair_at: Any) -> None:
+    """Fill the dense columns, and what is kept by topic and by pair; ``at`` and ``pair_at`` are work space."""
+    before = items.topics - vectors.first_dense
+    for i in range(len(vectors.rows)):
+        item = vectors.rows[i]
+        for j in range(before):
+            vectors.dense[j, i] = 0.0
+        if before > 0:
+            for p in range(items.start[item], items.start[item + 1]):
+                vectors.dense[items.topic[p], i] = items.weight[p]
+        for q in range(items.dense.shape[1]):
+            vectors.dense[before + q, i] = items.dense[item, q]
+    if before > 0:
+        return
     d, first, pair_first = items.topics, vectors.first, vectors.pair_first
     for i in range(len(vectors.rows)):
         item = vectors.rows[i]

@@ -211,7 +211,7 @@ def bound_all(bounds: Bounds, gamma: float) -> None:
         bounds.top[low // BLOCK] = top
 
 
-@inner
+@bounding
 def tolerance_of(vectors: ItemVectors, weights: Any, left: Any) -> float:
     """By how much a mean may be above its bound."""
     size, growth = 0.0, 1.0

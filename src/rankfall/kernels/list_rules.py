@@ -69,7 +69,7 @@ def _full(rules: Rules, r: int, row: int) -> bool:
     return rules.fits[at] and rules.counts[rules.start[r]] >= rules.n[r]
 
 
-@inner
+@leaf
 def _too_near(rules: Rules, r: int, row: int, out: Any, position: int) -> bool:
     """Whether an item like this one stands within so many positions, above or below."""
     codes = rules.codes[rules.attribute[r]]
@@ -81,7 +81,7 @@ def _too_near(rules: Rules, r: int, row: int, out: Any, position: int) -> bool:
     return near
 
 
-@inner
+@leaf
 def _forbids(rules: Rules, r: int, row: int, out: Any, position: int) -> bool:
     """Whether a rule that is no quota forbids an item."""
     kind = rules.kind[r]
@@ -168,6 +168,8 @@ def _look_at_quotas(rules: Rules, out: Any, position: int) -> None:
     if least > 0:
         for i in range(len(rules.servers)):
             row = rules.servers[i]
+            if least == 0:
+                break
             if rules.taken[row]:
                 continue
             allowed = True
@@ -178,16 +180,23 @@ def _look_at_quotas(rules: Rules, out: Any, position: int) -> None:
     rules.target[0] = least
 
 
-@inner
+@leaf
 def barred_by(rules: Rules, row: int, out: Any, position: int) -> int:
     """The rule that does not allow an item at a position, the first of several; quotas after all others. -1 if none."""
-    some_needed = False
+    by, some_needed = -1, False
     for r in range(len(rules.kind)):
         if rules.on[r] and _forbids(rules, r, row, out, position):
-            return r
+            by = r
+            break
         some_needed = some_needed or rules.needed[r] > 0
-    if not some_needed:
-        return -1
+    if by < 0 and some_needed:
+        by = _barred_by_quota(rules, row, out, position)
+    return by
+
+
+@inner
+def _barred_by_quota(rules: Rules, row: int, out: Any, position: int) -> int:
+    """The quota that could not be met any more with an item at a position; -1 if none."""
     short = _short(rules, row, out, position) > rules.target[0]
     for r in range(len(rules.kind)):
         if rules.needed[r] > 0:
@@ -195,6 +204,19 @@ def barred_by(rules: Rules, row: int, out: Any, position: int) -> int:
             if (short and left == rules.needed[r]) or (left > 0 and _reach(rules, r, row, left) < left):
                 return r
     return -1
+
+
+@leaf
+def barred_in_any_order(rules: Rules, row: int, out: Any, position: int) -> bool:
+    """Whether a rule forbids an item here whatever the order of those above: all but "no two of one within".
+
+    That goes for quotas as long as they can all be met; see ``target``.
+    """
+    barred, some_needed = False, False
+    for r in range(len(rules.kind)):
+        barred = barred or (rules.kind[r] != APART and _forbids(rules, r, row, out, position))
+        some_needed = some_needed or rules.needed[r] > 0
+    return barred or (some_needed and _barred_by_quota(rules, row, out, position) >= 0)
 
 
 # A list from its first to its last position

@@ -294,7 +294,7 @@ def _start_epoch(state: State, epoch: Epoch, nodes: Nodes, counts: Any, plainly:
     counts[EPOCHS] += 1
 
 
-@inner
+@bounding
 def _drift(gram: Any, now: Any, then: Any) -> float:
     """``|w - w0|`` in the norm of O0, rounded up."""
     total = 0.0
@@ -349,6 +349,22 @@ def _open(
 
 
 @leaf
+def _score(
+    i: int, items: Items, state: State, entries: Entries, opened: Opened, room: Room, counts: Any, first: int,
+    gamma: float,
+) -> None:  # fmt: skip
+    """Score an item of a shortlist."""
+    item = entries.item[first + i]
+    variance = variance_of(item, items, room.left, state.covariance, room.scaled)
+    opened.numbers[EXACT_MEAN, i] = mean_of(item, items, room.left, state.weights)
+    opened.numbers[EXACT_WIDTH, i] = np.sqrt(variance)
+    opened.numbers[BEST_BOUND, i] = opened.numbers[EXACT_MEAN, i] + gamma * opened.numbers[EXACT_WIDTH, i]
+    opened.level[i] = 2
+    entries.numbers[SEEN, first + i] = np.sqrt(variance + entries.numbers[ITEM_SLACK, first + i])
+    counts[SCORED] += 1
+
+
+@leaf
 def _best(
     items: Items, state: State, entries: Entries, opened: Opened, room: Room, counts: Any, first: int, size: int,
     gamma: float, tolerance: float, guess: int,
@@ -378,19 +394,64 @@ def _best(
             if i == best or (best >= 0 and bound[i] < bound[best]):
                 continue
             if level[i] < 2:
-                item = entries.item[first + i]
-                variance = variance_of(item, items, room.left, state.covariance, room.scaled)
-                opened.numbers[EXACT_MEAN, i] = mean_of(item, items, room.left, state.weights)
-                opened.numbers[EXACT_WIDTH, i] = np.sqrt(variance)
-                bound[i] = opened.numbers[EXACT_MEAN, i] + gamma * opened.numbers[EXACT_WIDTH, i]
-                level[i] = 2
-                entries.numbers[SEEN, first + i] = np.sqrt(variance + entries.numbers[ITEM_SLACK, first + i])
-                counts[SCORED] += 1
+                _score(i, items, state, entries, opened, room, counts, first, gamma)
             higher = best < 0 or bound[i] > bound[best]
             equal = best >= 0 and bound[i] == bound[best]
             if higher or (equal and entries.item[first + i] < entries.item[first + best]):
                 best = i
     return best
+
+
+@leaf
+def _insert_best(i: int, bound: Any, best: Any, filled: int) -> int:
+    """Put an index where it belongs among the ``best``, by falling bound and then in order; how many there are now."""
+    last = len(best) - 1
+    if filled > last:
+        if not bound[i] > bound[best[last]] and not (bound[i] == bound[best[last]] and i < best[last]):
+            return filled
+        at = last
+    else:
+        at = filled
+        filled += 1
+    while at > 0 and (bound[i] > bound[best[at - 1]] or (bound[i] == bound[best[at - 1]] and i < best[at - 1])):
+        best[at] = best[at - 1]
+        at -= 1
+    best[at] = i
+    return filled
+
+
+@inner
+def _all_best(
+    items: Items, state: State, entries: Entries, opened: Opened, room: Room, counts: Any, first: int, size: int,
+    gamma: float, tolerance: float, guess: Any, best: Any,
+) -> int:  # fmt: skip
+    """Where nothing diminishes: fill ``best`` with the indices of the highest scores, in order; how many there are.
+
+    Those of the last list (``guess``), or else of the highest bounds, are scored first. Few others can beat them.
+    """
+    bound, level = opened.numbers[BEST_BOUND], opened.level
+    k, filled = len(best), 0
+    if guess[0] < 0:
+        for i in range(size):
+            filled = _insert_best(i, bound, best, filled)
+        for position in range(filled):
+            guess[position] = best[position]
+        filled = 0
+    for turn in range(k + size):
+        i = guess[turn] if turn < k else turn - k
+        if i < 0 or level[i] == 2 or (filled == k and bound[i] < bound[best[k - 1]]):
+            continue
+        if level[i] == 0:
+            mean = mean_of(entries.item[first + i], items, room.left, state.weights)
+            bound[i] = mean + gamma * entries.numbers[SEEN, first + i] + tolerance
+            level[i] = 1
+            if filled == k and bound[i] < bound[best[k - 1]]:
+                continue
+        _score(i, items, state, entries, opened, room, counts, first, gamma)
+        filled = _insert_best(i, bound, best, filled)
+    for position in range(filled):
+        guess[position] = best[position]
+    return filled
 
 
 @compiled
@@ -428,36 +489,39 @@ def rank(
     counts[BUILT] = -1
     key = np.uint64(0)
     tolerance = tolerance_of(vectors, state.weights, room.left)
-    position, node, best = 0, -1, -1
+    position = 0
     dense_known = False
     while position < k:
-        if node < 0 or not still:
-            length = 0 if still else position
-            node, at = _find(nodes, room.prefix, key, length)
-            if node < 0:
-                node = _build(vectors, lists, gamma, k if still else 1, key, length, at)
-            if node >= 0:
-                first, size = nodes.whole[node, FIRST], nodes.whole[node, SIZE]
-                if items.relevance_diminishes:
-                    tolerance = tolerance_of(vectors, state.weights, room.left)
-                long = size > LONG + len(opened.level) // 16
-                if long:
-                    _means(vectors, state.weights, room.left, room.today, vectors.diminishes or not dense_known)
-                    dense_known = True
-                _open(entries, first, size, opened, room.today, gamma, drift, tolerance, long)
-                counts[VISITED] += size
+        length = 0 if still else position
+        node, at = _find(nodes, room.prefix, key, length)
+        if node < 0:
+            node = _build(vectors, lists, gamma, k if still else 1, key, length, at)
+        if node >= 0:
+            first, size = nodes.whole[node, FIRST], nodes.whole[node, SIZE]
+            if items.relevance_diminishes:
+                tolerance = tolerance_of(vectors, state.weights, room.left)
+            long = size > LONG + len(opened.level) // 16
+            if long:
+                _means(vectors, state.weights, room.left, room.today, vectors.diminishes or not dense_known)
+                dense_known = True
+            _open(entries, first, size, opened, room.today, gamma, drift, tolerance, long)
+            counts[VISITED] += size
         beaten = node < 0
         if not beaten:
-            guess = nodes.guess[position] if still else nodes.whole[node, GUESS]
-            if guess >= 0 and opened.numbers[BEST_BOUND, guess] == -np.inf:  # placed already
-                guess = -1
-            best = _best(items, state, entries, opened, room, counts, first, size, gamma, tolerance, guess)
-            if still:
-                nodes.guess[position] = best
-            else:
-                nodes.whole[node, GUESS] = best
             now, end = nodes.outside[node, NOW], nodes.outside[node, END]
-            beaten = not opened.numbers[BEST_BOUND, best] > now + (end - now) * (drift / MAX_DRIFT) + tolerance
+            outside = now + (end - now) * (drift / MAX_DRIFT) + tolerance
+            if still:
+                winners = room.prefix[:k]
+                filled = _all_best(
+                    items, state, entries, opened, room, counts, first, size, gamma, tolerance, nodes.guess, winners
+                )
+                beaten = filled < k or not opened.numbers[BEST_BOUND, winners[k - 1]] > outside
+            else:
+                best = _best(
+                    items, state, entries, opened, room, counts, first, size, gamma, tolerance, nodes.whole[node, GUESS]
+                )
+                nodes.whole[node, GUESS] = best
+                beaten = not opened.numbers[BEST_BOUND, best] > outside
         if beaten:  # an item left out might win, or there is no room: a new epoch, or else all items
             if node == NOT_YET:
                 counts[PLAINLY], counts[LISTS] = 1, 0
@@ -467,19 +531,20 @@ def rank(
                 return False
             _start_epoch(state, lists.epoch, nodes, counts, False)
             counts[LISTS] = 1
-            drift, fresh, node = 0.0, True, -1
-            if still:
-                position = 0
-                room.left[:] = 1.0
+            drift, fresh = 0.0, True
             continue
+        if still:
+            for position in range(k):
+                best = winners[position]
+                out[position] = entries.item[first + best]
+                means[position], widths[position] = opened.numbers[EXACT_MEAN, best], opened.numbers[EXACT_WIDTH, best]
+                place(out[position], items, room.left, features[position])
+            return True
         item = entries.item[first + best]
         out[position] = item
         means[position], widths[position] = opened.numbers[EXACT_MEAN, best], opened.numbers[EXACT_WIDTH, best]
         place(item, items, room.left, features[position])
-        if still:
-            opened.numbers[BEST_BOUND, best] = -np.inf
-        else:
-            _insert(room.prefix, position, item)
-            key ^= _hash(item)
+        _insert(room.prefix, position, item)
+        key ^= _hash(item)
         position += 1
     return True

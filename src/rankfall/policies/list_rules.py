@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -49,16 +49,30 @@ class HeldBack:
     score: float
 
 
-@dataclass(frozen=True)
 class RulesKept:
-    """What came of rules in a list."""
+    """What came of rules in a list. Few look at ``held_back``, so it is put together when somebody does."""
 
-    relaxed: tuple[Relaxed, ...] = ()
-    held_back: tuple[HeldBack, ...] = ()
+    def __init__(
+        self, relaxed: tuple[Relaxed, ...] = (), held_back: Callable[[], tuple[HeldBack, ...]] = tuple
+    ) -> None:
+        self.relaxed, self._held_back = relaxed, held_back
+
+    @cached_property
+    def held_back(self) -> tuple[HeldBack, ...]:
+        """The best items that rules did not allow, from the top of the list down."""
+        return self._held_back()
 
     def held_at(self, position: int) -> HeldBack | None:
         """Who was held back at a position."""
         return next((one for one in self.held_back if one.position == position), None)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RulesKept):
+            return NotImplemented
+        return (self.relaxed, self.held_back) == (other.relaxed, other.held_back)
+
+    def __hash__(self) -> int:
+        return hash(self.relaxed)
 
 
 NO_RULES = RulesKept()
@@ -117,7 +131,8 @@ class ListRules:
         if not timed(self.rules) or now == self.now:
             return self
         later = copy.copy(self)
-        later.__dict__.pop("admitted", None)
+        for name in ("admitted", "_servers"):
+            later.__dict__.pop(name, None)
         later._look_at_clock(now)
         return later
 
@@ -142,8 +157,15 @@ class ListRules:
             mask &= self._fits[self._start[r] + 1 + self._codes[self._attribute[r]]]
         return mask
 
-    def arrays(self, k: int, rows: IntArray | None = None) -> kernel.Rules:
-        """What the kernels take for one list of ``k`` items, over all items or over these rows."""
+    def arrays(self, k: int, rows: IntArray | None = None, servers: IntArray | None = None) -> kernel.Rules:
+        """What the kernels take for one list of ``k`` items, over all items or over these rows.
+
+        ``servers`` are the rows that may serve a quota, if they are known; or else there is room for them.
+        """
+        if servers is None:
+            servers = np.empty(
+                (len(self.catalog) if rows is None else len(rows)) if self._quotas else 0, dtype=np.int64
+            )
         codes = self._codes if rows is None else np.ascontiguousarray(self._codes[:, rows])
         n_items = codes.shape[1]
         return kernel.Rules(
@@ -157,11 +179,23 @@ class ListRules:
             counts=np.zeros(len(self._fits), dtype=np.int64),
             on=np.empty(len(self), dtype=bool),
             needed=np.empty(len(self), dtype=np.int64),
-            servers=np.empty(n_items if self._quotas else 0, dtype=np.int64),
+            servers=servers,
             picked=np.empty(k, dtype=np.int64),
             taken=np.zeros(n_items, dtype=bool),
             target=np.empty(1, dtype=np.int64),
         )
+
+    def for_all(self, k: int) -> kernel.Rules:
+        """What kernels take that choose from all items: the rows that may serve a quota are listed already."""
+        return self.arrays(k, servers=self._servers)
+
+    @cached_property
+    def _servers(self) -> IntArray:
+        """The rows that fit a quota and that the filters allow."""
+        serves = np.zeros(len(self.catalog), dtype=bool)
+        for r in np.flatnonzero(self._kind == LEAST).tolist():
+            serves |= self._fits[self._start[r] + 1 + self._codes[self._attribute[r]]]
+        return np.flatnonzero(serves & self.admitted)
 
     def in_order(self, order: Sequence[int] | IntArray, k: int, items: IntArray | None = None) -> InOrder:
         """A list of ``k`` rows: at each position the first of ``order`` that the rules allow there.
@@ -208,14 +242,16 @@ class ListRules:
 
     def kept(self, broken: BoolArray, held: IntArray, held_by: IntArray, scores: FloatArray) -> RulesKept:
         """What came of the rules, as the kernels tell it: rows held back, by which rules, and their scores."""
-        back = [
-            HeldBack(position, row, self.catalog.ids[row], self.rules[rule], score)
-            for position, (row, rule, score) in enumerate(
-                zip(held.tolist(), held_by.tolist(), scores.tolist(), strict=True)
+
+        def held_back() -> tuple[HeldBack, ...]:
+            told = enumerate(zip(held.tolist(), held_by.tolist(), scores.tolist(), strict=True))
+            return tuple(
+                HeldBack(position, row, self.catalog.ids[row], self.rules[rule], score)
+                for position, (row, rule, score) in told
+                if row >= 0
             )
-            if row >= 0
-        ]
-        return RulesKept(self.relaxed(broken), tuple(back))
+
+        return RulesKept(self.relaxed(broken), held_back)
 
 
 @dataclass(frozen=True, eq=False)

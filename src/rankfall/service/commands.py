@@ -29,7 +29,7 @@ from rankfall.service.clock import Moment
 from rankfall.service.owners import OwnerView
 from rankfall.service.state import ServerState, fingerprint
 from rankfall.service.tokens import token
-from rankfall.stores import Event, OnEvent, Position, Snapshot, Transaction
+from rankfall.stores import Event, Mark, OnEvent, Snapshot, Transaction
 from rankfall.wire import FeedbackRequest, ItemPatch, ModelChanges, ModelSettings, Result
 
 R = TypeVar("R")
@@ -279,11 +279,17 @@ class KeepPrior(Decision[bool]):
 
     model: str
     prior: PriorLearned
-    known: Position
+    known: Mark
 
     def write(self, tx: Transaction, state: ServerState, now: Moment) -> bool:  # noqa: ARG002
-        """Append it, unless another server was faster, the model began anew, or a user was forgotten since."""
-        if tx.since(self.known, self.model, ("prior", "reset", "restore")) or tx.since(self.known, "", ("forget",)):
+        """Append it, unless another server was faster, the model began anew, or a user was forgotten since.
+
+        Nor if the store went back in time: it was learned from another history.
+        """
+        position = self.known.position
+        if tx.since(position, self.model, ("prior", "reset", "restore")) or tx.since(position, "", ("forget",)):
+            return False
+        if not tx.holds(self.known):
             return False
         tx.append(encode(self.prior), self.model, now.time)
         return True

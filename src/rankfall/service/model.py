@@ -14,6 +14,7 @@ from rankfall.journal.catalogs import CatalogState
 from rankfall.journal.entries import PriorLearned, Record
 from rankfall.journal.fold import ModelHistory
 from rankfall.policies import Policy
+from rankfall.policies.linear.empirical_bayes import Statistics, learn_prior
 from rankfall.policies.list_rules import ListRules, check_rule
 from rankfall.policies.trial_use import a_few_items, try_out
 from rankfall.service.owners import OwnerState, OwnerView, StateCopy, read_owners
@@ -155,6 +156,8 @@ class Model:
     def warm_up_later(self) -> None:
         """Use what lists can be made without at first, and what requests seldom ask for, on a few items."""
         try_out(policy_of(self.settings, a_few_items()))
+        if self.settings.across_users:
+            learn_prior(Statistics(np.ones((1, 1, 1)), np.ones((1, 1)), np.ones(1), np.ones(1)), rounds=1)
 
     # What the fold changes
 

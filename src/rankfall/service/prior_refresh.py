@@ -22,11 +22,12 @@ from rankfall.journal.fold import ModelHistory
 from rankfall.journal.priors import encode_prior
 from rankfall.kernels.own_statistics import Own
 from rankfall.policies import LinearPolicy
-from rankfall.policies.linear.empirical_bayes import Statistics, learn_prior
+from rankfall.policies.linear.empirical_bayes import Statistics, learn_prior, rounds_again
+from rankfall.policies.linear.prior import Prior
 from rankfall.service.commands import Command, KeepPrior
 from rankfall.service.model import Model
 from rankfall.service.state import ServerState
-from rankfall.stores import END, Position, Store
+from rankfall.stores import END, Mark, Position, Store
 
 _log = logging.getLogger("rankfall.service")
 
@@ -35,8 +36,7 @@ FIRST_LISTS, FIRST_USERS = 100, 10
 GROWTH = 0.25
 """Share by which lists grow until it is learned again; as :class:`rankfall.AcrossUsers` has it."""
 MOST_USERS = 2_000
-"""Users it is learned from: half of them those who came last, half of all. A prior of 28 columns gains nothing from
-more, and reading them takes a second."""
+"""Users it is learned from: half of them those who came last, half of all. So it costs the same with a million."""
 MOST_NUMBERS = 4_000_000
 """Sums held meanwhile, 32 MB: with many columns it is learned from fewer users."""
 RECENT = 20_000
@@ -80,21 +80,33 @@ def _is_stale(history: ModelHistory) -> bool:
 
 
 def refreshed(
-    store: Store, model: Model, known: Position, rest: Callable[[float], None] = lambda _: None
+    store: Store, model: Model, known: Mark, rest: Callable[[float], None] = lambda _: None
 ) -> KeepPrior | None:
-    """A prior learned from what the journal has up to a position, to be kept; None if users are too few yet.
+    """A prior learned from what the journal has up to an entry, to be kept; None if users are too few yet.
+
+    If they are too few now that some were forgotten, they start from nothing again.
 
     ``rest`` is called with the seconds that each part took.
     """
     policy = model.template.policy
     assert isinstance(policy, LinearPolicy)
     columns = len(policy.weights)
-    read = _read(store, model, known, columns, rest)
-    before = None if _is_stale(model.history) else model.prior_at(store, known)  # nothing of who was forgotten goes on
-    if len(read.owns) < FIRST_USERS and not _is_stale(model.history):
-        return None
-    prior = learn_prior(Statistics.of(read.owns, columns), start=None if before is None else before.prior)
+    read = _read(store, model, known.position, columns, rest)
+    stale = _is_stale(model.history)
+    if len(read.owns) < FIRST_USERS:  # nor may the weights of so few be seen by all
+        return KeepPrior(model.name, _nothing(columns), known) if stale else None
+    before = None if stale else model.prior_at(store, known.position)  # nothing of who was forgotten goes on
+    prior = learn_prior(
+        Statistics.of(read.owns, columns),
+        start=None if before is None else before.prior,
+        rounds=rounds_again(len(read.owns)),
+    )
     return KeepPrior(model.name, PriorLearned(encode_prior(prior), len(read.owns), read.lists), known)
+
+
+def _nothing(columns: int) -> PriorLearned:
+    """The prior of ridge regression, in the place of one."""
+    return PriorLearned(encode_prior(Prior.identity(columns)), 0, 0)
 
 
 def _read(store: Store, model: Model, known: Position, columns: int, rest: Callable[[float], None]) -> _Read:
@@ -116,7 +128,7 @@ def _read(store: Store, model: Model, known: Position, columns: int, rest: Calla
 def _chosen(store: Store, model: str, most: int) -> list[str]:
     """The users to learn from: those who came last, and some of all, spread evenly over their names."""
     recent = store.recent_owners(model, RECENT, most)
-    others = sorted(set(store.saved_owners(model)) - set(recent))
+    others = sorted(set(store.saved_owners(model, most)) - set(recent))
     if len(recent) + len(others) > most:
         recent = recent[: max(most - len(others), most // 2)]
         spread = np.linspace(0, len(others) - 1, min(len(others), most - len(recent))).round().astype(int)
@@ -153,12 +165,12 @@ class PriorRefresh:
         for name, model in self._state.models.items():
             if is_due(model.history, self._tried.get(name, 0)):
                 self._tried[name] = model.history.counts.with_feedback
-                known = self._state.position
+                known = self._state.mark
                 self._thread = threading.Thread(target=self._learn, args=(model, known), name="prior", daemon=True)
                 self._thread.start()
                 return
 
-    def _learn(self, model: Model, known: Position) -> None:
+    def _learn(self, model: Model, known: Mark) -> None:
         began, store = time.monotonic(), self._store.beside()
         try:
             keep = refreshed(store, model, known, self._rest)

@@ -241,9 +241,15 @@ class Store:
         )
         return [row[0] for row in rows]
 
-    def saved_owners(self, model: str) -> list[str]:
-        """Those of whom a state is kept, by name."""
-        rows = self.read("SELECT DISTINCT owner FROM checkpoints WHERE model = ? ORDER BY owner", (model,))
+    def saved_owners(self, model: str, limit: int) -> list[str]:
+        """Those of whom a state is kept, in the order of their names; of more than the limit so many, evenly spread."""
+        owners = "SELECT DISTINCT owner FROM checkpoints WHERE model = ?"
+        count = max(limit, int(self.read(f"SELECT count(*) FROM ({owners}) o", (model,))[0][0]))
+        rows = self.read(
+            f"SELECT owner FROM (SELECT owner, row_number() OVER (ORDER BY owner) AS n FROM ({owners}) o) numbered "
+            "WHERE n * ? / ? > (n - 1) * ? / ? ORDER BY n",
+            (model, limit, count, limit, count),
+        )
         return [row[0] for row in rows]
 
     def event(self, event_id: str) -> Event | None:

@@ -1,5 +1,9 @@
-"""What the models must have learned, by the book: from the files of an export, in plain NumPy, with nothing of ours."""
+"""What the models must have learned, by the book: from the files of an export, in plain NumPy.
 
+Of ours there is only how a prior is written.
+"""
+
+import base64
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -7,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+
+from rankfall.journal.priors import decode_prior
 
 Stretch = tuple[int, int | None]
 """A stretch of the journal: after one entry, up to and with another; None for the end."""
@@ -17,12 +23,16 @@ class Ridge:
     """Ridge regression: what was observed, and how many lists it came from."""
 
     columns: int
+    mean: np.ndarray | None = None
+    precision: np.ndarray | None = None
     lists: int = 0
     gram: np.ndarray = field(init=False)
     moment: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
         self.gram, self.moment = np.eye(self.columns), np.zeros(self.columns)
+        if self.mean is not None and self.precision is not None:
+            self.gram, self.moment = self.precision.copy(), self.precision @ self.mean
 
     def learn(self, shown: np.ndarray, click: int | None, rewards: "Rewards", outcomes: list[int]) -> None:
         """Items above the first click were passed by, the click was wanted, below it nothing is known."""
@@ -82,10 +92,25 @@ class Export:
             else Rewards(*(rewards[k] / max(rewards.values()) for k in ("click", "purchase")))
         )
         lessons = self._lessons.get((model, owner), [])
-        state = Ridge(len(lessons[0].shown[0]) if lessons else 1)
-        for lesson in _counted(lessons, self._stretches(model)):
+        stretches = self._stretches(model)
+        state = Ridge(len(lessons[0].shown[0]) if lessons else 1, *self._prior(model, stretches))
+        for lesson in _counted(lessons, stretches):
             state.learn(lesson.shown, lesson.click, worth, lesson.outcomes)
         return state
+
+    def _prior(self, model: str, stretches: list[Stretch]) -> tuple[np.ndarray, np.ndarray] | tuple[()]:
+        """Mean and precision of the last prior that counts, if there is one."""
+        told = self.decisions.filter(pl.col("model") == model, pl.col("kind") == "prior").sort("seq")
+        counted = [
+            body
+            for after, upto in stretches
+            for place, body in told.select("seq", "body").iter_rows()
+            if place > after and (upto is None or place <= upto)
+        ]
+        if not counted:
+            return ()
+        prior = decode_prior(base64.b64decode(json.loads(counted[-1])["prior"]))
+        return prior.mean, np.linalg.inv(prior.covariance)
 
     def _stretches(self, model: str) -> list[Stretch]:
         """The stretches of the journal that a model has learned from."""

@@ -39,6 +39,9 @@ _AFTER_SAMPLE = 4
 _SPREAD = 4.0
 """Standard deviation of the logarithm of T."""
 
+_EFFORT, _LEAST_ROUNDS, _MOST_ROUNDS = 20_000, 20, 100
+"""Of a prior that is learned again: users times rounds of EM, and the fewest and most rounds."""
+
 _ENOUGH = 1e-4
 """A round that adds less than this to the log likelihood, for each user, is the last."""
 
@@ -151,6 +154,11 @@ def learn_prior(
     unknown = np.linalg.inv(users * K - K @ found.models @ K + hold * np.eye(columns))  # of mu
     covariance = np.linalg.inv(K) + unknown
     return Prior(found.guess.mean, (covariance + covariance.T) / 2, found.guess.noise, users)
+
+
+def rounds_again(users: int) -> int:
+    """How many rounds a prior is worth that is learned again and again: with many users it changes little."""
+    return max(_LEAST_ROUNDS, min(_MOST_ROUNDS, _EFFORT // max(1, users)))
 
 
 def _last(turns: Iterator[Round], users: int, rounds: int) -> Round:

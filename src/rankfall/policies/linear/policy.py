@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rankfall.arrays import FloatArray, IntArray, finite, frozen
 from rankfall.catalog import Catalog, check_fits
 from rankfall.errors import CatalogError, FeedbackError, ProblemError, RankError
-from rankfall.kernels import greedy, in_background, ruled_greedy, shortlists, thompson
+from rankfall.kernels import greedy, in_background, ruled_greedy, ruled_shortlists, shortlists, thompson
 from rankfall.kernels.item_scores import Items
 from rankfall.kernels.item_vectors import ItemVectors, vectors_of
 from rankfall.kernels.linear_bounds import Bounds, new_bounds
@@ -162,6 +162,7 @@ class LinearPolicy(Policy):
         """Rank by this model from now on, and learn into it."""
         self._model, self._crosses, self._prior = model, crosses, model.prior
         self._shortlists: Shortlists | None = None
+        self._ruled_shortlists: tuple[ListRules, Shortlists | None] | None = None
         self._scored = 0
         self._lists = 0  # made in a way that may use shortlists
 
@@ -178,6 +179,7 @@ class LinearPolicy(Policy):
     def gamma(self, gamma: float) -> None:
         self.settings = self.Settings.of(type(self).__name__, {**vars(self.settings), "gamma": gamma})
         self._scored, self._shortlists = self.scored, None  # they hold bounds for the old one
+        self._ruled_shortlists = None
 
     @property
     def pruning(self) -> bool:
@@ -354,16 +356,20 @@ class LinearPolicy(Policy):
         Shortlists rely on widths that only shrink; forgetting widens them, and each context has its own. They are much
         to compile, and a model ranks plainly at first anyway.
         """
-        if not (self.pruning and shelf.everything) or self.exploration == "thompson":
-            return False
-        self._lists += 1
-        lasting = self.forgetting is None and self._crosses is None
-        if not lasting or self._lists <= SHORT or in_background.working():
+        if not self._has_shortlists(shelf):
             return False
         done: bool = shortlists.rank(*self.compiled(len(items)), items, features, means, widths)
         if not done:
             items[:] = -1
         return done
+
+    def _has_shortlists(self, shelf: Shelf) -> bool:
+        """Whether a list may be made by shortlists; counts it, if so."""
+        if not (self.pruning and shelf.everything) or self.exploration == "thompson":
+            return False
+        self._lists += 1
+        lasting = self.forgetting is None and self._crosses is None
+        return lasting and self._lists > SHORT and not in_background.working()
 
     def _rank_plainly(
         self,
@@ -397,12 +403,30 @@ class LinearPolicy(Policy):
         k = len(items)
         held, held_by, held_scores = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64), np.zeros(k)
         broken = np.empty((k, len(rules)), dtype=bool)
+        made = items, features, means, widths, held, held_by, held_scores, broken
+        lists = self._shortlists_under(rules, k) if self._has_shortlists(shelf) else None
+        if lists is not None:
+            vectors = self._layout.vectors
+            if ruled_shortlists.rank_under_rules(self._items, vectors, state, bonus, lists, rules.for_all(k), *made):
+                return rules.kept(broken, held, held_by, held_scores)
+            items[:] = -1
         vectors, blocked, bounds = self._to_choose_from(shelf)
         self._scored += ruled_greedy.rank_under_rules(
             greedy.new_room(shelf.layout, vectors, self._n_columns, k), shelf.layout, vectors, blocked, state, bonus,
-            bounds, rules.arrays(k, shelf.at), items, features, means, widths, held, held_by, held_scores, broken,
+            bounds, rules.arrays(k, shelf.at), *made,
         )  # fmt: skip
         return rules.kept(broken, shelf.in_catalog(held), held_by, held_scores)
+
+    def _shortlists_under(self, rules: ListRules, k: int) -> Shortlists | None:
+        """Shortlists under these very rules, if the last list was made under them; those of others are let go."""
+        last = self._ruled_shortlists
+        made = None
+        if last is not None and last[0] is rules:
+            made = last[1]
+            if made is None or shortlists.room_for(made) < k:
+                made = ruled_shortlists.new_ruled_shortlists(self._items, self._layout.vectors, self._n_columns, k)
+        self._ruled_shortlists = rules, made
+        return made
 
     def _to_choose_from(self, shelf: Shelf) -> tuple[ItemVectors, IntArray, Bounds]:
         """Items laid out, the indices of those among them that are not allowed, and room for their bounds."""

@@ -6,13 +6,10 @@ from collections.abc import Hashable
 
 from rankfall.arrays import number, whole
 from rankfall.errors import ProblemError
-from rankfall.policies.linear.empirical_bayes import Statistics, learn_prior
+from rankfall.policies.linear.empirical_bayes import Statistics, learn_prior, rounds_again
 from rankfall.policies.linear.policy import LinearPolicy
 from rankfall.policies.linear.prior import Prior
 from rankfall.policies.many_users.policy import ManyUsers
-
-_EFFORT, _LEAST_ROUNDS, _MOST_ROUNDS = 20_000, 20, 100
-"""Users times rounds of EM each time, and the fewest and most rounds: with many users a prior changes little."""
 
 
 class AcrossUsers(ManyUsers):
@@ -64,7 +61,7 @@ class AcrossUsers(ManyUsers):
 
     def refresh(self) -> None:
         """Learn the prior again, from what all users have shown so far."""
-        rounds = max(_LEAST_ROUNDS, min(_MOST_ROUNDS, _EFFORT // max(1, len(self._models))))
+        rounds = rounds_again(len(self._models))
         self.start_from(learn_prior(self.statistics(), start=self.prior, rounds=rounds))
 
     def start_from(self, prior: Prior) -> None:

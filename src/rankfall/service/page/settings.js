@@ -17,6 +17,7 @@ function settingText(name, value) {
   if (name === "blocked") return value.join(", ") || "none";
   if (name === "rewards") return value ? Object.entries(value).map((pair) => pair.join(" ")).join(", ") : "clicks only";
   if (name === "across_users") return value ? "yes" : "no";
+  if (name === "rules") return value.map((rule) => Object.values(rule).join(" ").replaceAll("_", " ")).join("; ") || "none";
   if (name === "context" || name === "request_features") return value ? Object.keys(value).join(", ") : "none";
   if (name === "feedback") return value ?? "as the policy has it";
   return String(value);

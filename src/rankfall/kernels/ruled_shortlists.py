@@ -1,0 +1,273 @@
+"""The greedy ranker under rules again, exact, looking only at items that can still win.
+
+As :mod:`rankfall.kernels.shortlists`, with a shortlist for every set of items met in an epoch, all under one set of
+rules. What they allow depends on the set of items above alone, but for those that keep items apart. So a shortlist has
+the best of what the others allow, beside the best of all; which of its items may stand where is asked when it is gone
+through. Where the best that is allowed does not beat what was left out, a new epoch starts; if it does not even then,
+:func:`rankfall.kernels.ruled_greedy.rank_under_rules` has to make the list. Which of the two makes it never changes it.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from rankfall.kernels.item_scores import Items, place
+from rankfall.kernels.item_vectors import ItemVectors
+from rankfall.kernels.jit import entry, inner
+from rankfall.kernels.linear_bounds import BLOCK, BOUND, MEAN, OUT, SLACKS, WIDTH, bound_all, bring, tolerance_of
+from rankfall.kernels.list_rules import (
+    Rules,
+    barred_by,
+    barred_in_any_order,
+    begin,
+    fill_position,
+    find_broken,
+    open_position,
+)
+from rankfall.kernels.ridge import REFRESHES, State
+from rankfall.kernels.shortlists import (
+    BEST_BOUND,
+    BOUNDED,
+    BUILT,
+    END,
+    ENTRIES,
+    EPOCH,
+    EXACT_MEAN,
+    EXACT_WIDTH,
+    FIRST,
+    GUESS,
+    ITEM_MEAN,
+    ITEM_SLACK,
+    ITEM_WIDTH,
+    LENGTH,
+    LISTS,
+    LONG,
+    MAX_DRIFT,
+    NODES,
+    NOW,
+    PLAIN,
+    PLAINLY,
+    PREPARED,
+    SEEN,
+    SHORT,
+    SHORTLISTS,
+    SIZE,
+    VISITED,
+    Shortlists,
+    _best,
+    _drift,
+    _find,
+    _hash,
+    _highest,
+    _insert,
+    _means,
+    _open,
+    _start_epoch,
+    new_shortlists,
+)
+
+ALLOWED, LAST = 2, 4
+"""More columns of Nodes.outside: two for the items that rules allow, and the one of them that won last time, or -1."""
+WANTED = 4
+"""How many of the best items that are allowed a shortlist is made for: the other rules may forbid some."""
+
+
+def new_ruled_shortlists(items: Items, vectors: ItemVectors, columns: int, k: int) -> Shortlists:
+    """Room for lists of up to ``k`` items."""
+    made = new_shortlists(items, vectors, columns, max(k, WANTED))
+    return made._replace(nodes=made.nodes._replace(outside=np.empty((len(made.nodes.key), 5))))
+
+
+@inner
+def _cuts(
+    vectors: ItemVectors, lists: Shortlists, rules: Rules, out: Any, gamma: float, position: int
+) -> tuple[float, float]:
+    """Scores that the best of all, and the WANTED best of those allowed, will most likely keep in this epoch."""
+    bounds, best = lists.bounds, lists.room.top[:WANTED]  # ascending
+    bound, width = bounds.numbers[BOUND], bounds.numbers[WIDTH]
+    back = 0.05 * gamma + MAX_DRIFT
+    best[:] = -np.inf
+    for low in range(0, len(bound), BLOCK):
+        if bounds.top[low // BLOCK] <= best[0]:
+            continue
+        for item in range(low, min(low + BLOCK, len(bound))):
+            value = bound[item] - back * width[item]
+            if (
+                value > best[0]
+                and bound[item] > OUT / 2.0
+                and not barred_in_any_order(rules, vectors.rows[item], out, position)
+            ):
+                i = 1
+                while i < WANTED and best[i] < value:
+                    best[i - 1] = best[i]
+                    i += 1
+                best[i - 1] = value
+    return _highest(bound, width, -back), best[0]
+
+
+@inner
+def _build(
+    vectors: ItemVectors, lists: Shortlists, rules: Rules, out: Any, gamma: float, key: Any, length: int, at: int
+) -> int:
+    """Make the node of the present set; -1 if there is no room."""
+    nodes, entries, bounds, counts, room = lists.nodes, lists.entries, lists.bounds, lists.counts, lists.room
+    bound, width, mean = bounds.numbers[BOUND], bounds.numbers[WIDTH], bounds.numbers[MEAN]
+    node, first = counts[NODES], counts[ENTRIES]
+    if node == len(nodes.key) or first + len(bound) > len(entries.item):
+        return -1
+    follows = counts[BUILT] >= 0 and counts[BUILT] == length - 1
+    bring(vectors, lists.epoch.weights, lists.epoch.covariance, room.left, bounds, counts[PREPARED] == 0, not follows)
+    counts[PREPARED], counts[BUILT] = 1, length
+    for i in range(length):
+        mean[room.prefix[i]] = OUT
+    bound_all(bounds, gamma)
+    cut, cut_allowed = _cuts(vectors, lists, rules, out, gamma, length)
+    outside = nodes.outside[node]
+    outside[:] = OUT
+    outside[LAST] = -1.0
+    size = 0
+    for low in range(0, len(bound), BLOCK):
+        high = min(low + BLOCK, len(bound))
+        highest = _highest(bound[low:high], width[low:high], MAX_DRIFT)
+        if highest < min(cut, cut_allowed):  # allowed or not: both bounds may only be higher than they need be
+            for column in range(0, 4, ALLOWED):
+                outside[column + NOW] = max(outside[column + NOW], bounds.top[low // BLOCK])
+                outside[column + END] = max(outside[column + END], highest)
+            continue
+        for item in range(low, high):
+            if bound[item] <= OUT / 2.0:
+                continue
+            later = bound[item] + MAX_DRIFT * width[item]
+            allowed = later >= cut_allowed and not barred_in_any_order(rules, vectors.rows[item], out, length)
+            if later >= cut or allowed:
+                at_entry = first + size
+                entries.item[at_entry] = item
+                entries.numbers[ITEM_MEAN, at_entry] = mean[item]
+                entries.numbers[ITEM_WIDTH, at_entry] = width[item]
+                entries.numbers[SEEN, at_entry] = width[item]
+                entries.numbers[ITEM_SLACK, at_entry] = bounds.numbers[SLACKS, item]
+                size += 1
+            else:
+                outside[NOW] = max(outside[NOW], bound[item])
+                outside[END] = max(outside[END], later)
+                if later < cut_allowed:
+                    outside[ALLOWED + NOW] = max(outside[ALLOWED + NOW], bound[item])
+                    outside[ALLOWED + END] = max(outside[ALLOWED + END], later)
+    whole = nodes.whole[node]
+    whole[LENGTH], whole[FIRST], whole[SIZE], whole[GUESS] = length, first, size, -1
+    for i in range(length):
+        whole[4 + i] = room.prefix[i]
+    nodes.key[node] = key
+    nodes.table[at] = node
+    counts[NODES], counts[ENTRIES] = node + 1, first + size
+    counts[SHORTLISTS] += 1
+    counts[BOUNDED] += len(bound)
+    return node
+
+
+@entry
+def rank_under_rules(
+    items: Items,
+    vectors: ItemVectors,
+    state: State,
+    gamma: float,
+    lists: Shortlists,
+    rules: Rules,
+    out: Any,
+    features: Any,
+    means: Any,
+    widths: Any,
+    held: Any,
+    held_by: Any,
+    held_scores: Any,
+    broken: Any,
+) -> bool:
+    """As :func:`rankfall.kernels.ruled_greedy.rank_under_rules` out of all items, where nothing is fixed.
+
+    Returns False where that one must make the list, with rules that have not been used.
+    """
+    counts, nodes, entries, opened, room = lists.counts, lists.nodes, lists.entries, lists.opened, lists.room
+    drift = np.inf
+    if counts[EPOCH] == state.counts[REFRESHES]:
+        drift = _drift(lists.epoch.gram, state.weights, lists.epoch.weights)
+    ended = not drift <= MAX_DRIFT
+    fresh = ended or (counts[PLAINLY] != 0 and counts[LISTS] >= SHORT)
+    if fresh:
+        _start_epoch(state, lists.epoch, nodes, counts, ended and counts[LISTS] < SHORT)
+        drift = 0.0
+    counts[LISTS] += 1
+    if counts[PLAINLY] != 0:
+        counts[PLAIN] += 1
+        return False
+    begin(rules, vectors.rows[:0], out)
+    room.left[:] = 1.0
+    counts[BUILT] = -1
+    key = np.uint64(0)
+    bound = opened.numbers[BEST_BOUND]
+    dense_known = False
+    position = 0
+    while position < len(out):
+        open_position(rules, out, position)
+        if rules.target[0] > 0:  # not all quotas can be met, and by how much depends on the order of those above
+            counts[PREPARED] = 0
+            counts[PLAIN] += 1
+            return False
+        node, at = _find(nodes, room.prefix, key, position)
+        if node < 0:
+            node = _build(vectors, lists, rules, out, gamma, key, position, at)
+        best, by, other, first = -1, -1, -1, 0
+        if node >= 0:
+            first, size = nodes.whole[node, FIRST], nodes.whole[node, SIZE]
+            tolerance = tolerance_of(vectors, state.weights, room.left)
+            long = size > LONG + len(opened.level) // 16
+            if long:
+                _means(vectors, state.weights, room.left, room.today, vectors.diminishes or not dense_known)
+                dense_known = True
+            _open(entries, first, size, opened, room.today, gamma, drift, tolerance, long)
+            counts[VISITED] += size
+            best = _best(
+                items, state, entries, opened, room, counts, first, size, gamma, tolerance, nodes.whole[node, GUESS]
+            )
+            nodes.whole[node, GUESS] = best
+            now, end = nodes.outside[node, NOW], nodes.outside[node, END]
+            if bound[best] > now + (end - now) * (drift / MAX_DRIFT) + tolerance:
+                by = barred_by(rules, vectors.rows[entries.item[first + best]], out, position)
+            else:
+                best = -1
+            if by >= 0:  # the best of all is held back: now the best of those that are allowed
+                other, best, last = best, -1, int(nodes.outside[node, LAST])
+                held_scores[position] = bound[other]
+                for i in range(size):
+                    if i == other or barred_by(rules, vectors.rows[entries.item[first + i]], out, position) >= 0:
+                        bound[i] = -np.inf
+                        opened.level[i] = 2
+                    else:
+                        best = i
+                if best >= 0:
+                    if last >= 0 and bound[last] == -np.inf:
+                        last = -1
+                    best = _best(items, state, entries, opened, room, counts, first, size, gamma, tolerance, last)
+                    nodes.outside[node, LAST] = best
+                    now, end = nodes.outside[node, ALLOWED + NOW], nodes.outside[node, ALLOWED + END]
+                    if not bound[best] > now + (end - now) * (drift / MAX_DRIFT) + tolerance:
+                        best = -1
+        if best < 0:  # an item left out might win, or there is no room: a new epoch, or else all items
+            if fresh:
+                counts[PREPARED] = 0
+                counts[PLAIN] += 1
+                return False
+            _start_epoch(state, lists.epoch, nodes, counts, False)
+            counts[LISTS] = 1
+            drift, fresh = 0.0, True
+            continue
+        item = entries.item[first + best]
+        means[position], widths[position] = opened.numbers[EXACT_MEAN, best], opened.numbers[EXACT_WIDTH, best]
+        held_by[position] = by
+        held[position] = vectors.rows[entries.item[first + other]] if by >= 0 else -1
+        fill_position(rules, out, position, vectors.rows[item])
+        place(vectors.rows[item], items, room.left, features[position])
+        _insert(room.prefix, position, item)
+        key ^= _hash(item)
+        position += 1
+    find_broken(rules, out, broken)
+    return True
