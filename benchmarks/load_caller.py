@@ -30,9 +30,16 @@ class Load:
     """Which requests are sent and when, and what is counted."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, users: int, rate: float | None, model: str, silent: float = 0.0
+        self,
+        loop: asyncio.AbstractEventLoop,
+        users: int,
+        rate: float | None,
+        model: str,
+        silent: float = 0.0,
+        also: str = "{}",
     ) -> None:
         self.loop, self.users, self.rate, self.silent = loop, users, rate, silent
+        self.also = "".join(f",{json.dumps(name)}:{json.dumps(value)}" for name, value in json.loads(also).items())
         self.path = f"/v1/models/{model}/rank".encode()
         self.free: deque[Connection] = deque()
         self.waiting: deque[float] = deque()
@@ -101,7 +108,7 @@ class Connection(asyncio.Protocol):
     def rank(self, since: float) -> None:
         """Ask for a list that arrived at a moment."""
         self.since, self.ranking = since, True
-        body = b'{"user":"user %d","k":%d}' % (random.randrange(self.load.users), K)
+        body = b'{"user":"user %d","k":%d%s}' % (random.randrange(self.load.users), K, self.load.also.encode())
         self.transport.write(HEAD % (self.load.path, len(body), body))
 
     def feedback(self, event_id: bytes) -> None:
@@ -159,11 +166,12 @@ async def call(
     model: str,
     watch: tuple[str, ...],
     silent: float,
+    also: str,
     record: Path | None,
 ) -> dict[str, object]:
     """Call a server for some seconds; the rates and times measured."""
     loop = asyncio.get_running_loop()
-    load = Load(loop, users, rate, model, silent)
+    load = Load(loop, users, rate, model, silent, also)
     watched = {name: int(pid) for name, _, pid in (one.partition("=") for one in watch)}
     for _ in range(connections):
         await loop.create_connection(lambda: Connection(load), "127.0.0.1", port)
@@ -207,6 +215,7 @@ def _quantiles(seconds: "array[float]") -> dict[str, float]:
 @click.option("--warm-up", type=float, default=1.0, show_default=True, help="Seconds before measuring begins.")
 @click.option("--model", default="default", show_default=True, help="Model to call.")
 @click.option("--silent", type=float, default=0.0, show_default=True, help="Share of lists without feedback.")
+@click.option("--also", default="{}", show_default=True, help="More fields of every request for a list, as JSON.")
 @click.option("--record", type=click.Path(path_type=Path), help="Write the times of all requests there.")
 @click.option("--watch", multiple=True, help="name=pid of a process whose processor time is counted.")
 def main(**options: object) -> None:

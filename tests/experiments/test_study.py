@@ -91,7 +91,7 @@ CASE = '[[case]]\npolicy = "CascadeLSB"\n'
         (GOOD + "settings = { mood = 1 }\n" + USERS, "no policy of the study has a setting 'mood'"),
         (
             GOOD + USERS + CASE + "settings = { mood = 1 }\n",
-            "CascadeLSB has no setting 'mood'; it has feedback, forgetting",
+            "CascadeLSB has no setting 'mood'; it has context, context_variance, feedback",
         ),
         (GOOD + USERS + CASE + CASE + "k = 1\n", "two cases are called 'CascadeLSB'"),
         (GOOD + USERS + CASE + "color = 1\n", "a case has no 'color'; it has policy, label, k, settings"),
