@@ -34,6 +34,18 @@ from rankfall.wire import (
         (RankBatchRequest, '{"requests": [{"model": "a b"}]}', "body.requests.0.model", "matching regex"),
         (FeedbackRequest, '{"event_id": "e", "clicked": [1, {}]}', "body.clicked.1", "give id or position, one of"),
         (FeedbackRequest, '{"event_id": "e", "clicked": ["\\t"]}', "body.clicked.0", "only printable characters"),
+        (
+            ModelSettings,
+            '{"rules": [{"kind": "at_mst", "n": 2, "attribute": "brand"}]}',
+            "body.rules.0.kind",
+            'expected one of at_most, at_least, apart, only, got "at_mst"',
+        ),
+        (
+            ModelSettings,
+            '{"context": {"hour": {"kind": "our"}}}',
+            "body.context.kind",
+            "expected one of number, category, hour, weekday",
+        ),
         (ModelSettings, '{"mode": "on"}', "body.mode", "expected one of apprentice, logging_only, online, got 'on'"),
         (ModelSettings, '{"forgetting": {"discount": 1}}', "body.forgetting.discount", "expected `float` < 1.0, got 1"),
         (ModelSettings, '{"forgetting": {}}', "body.forgetting", "give discount or window, one of them"),

@@ -70,7 +70,7 @@ class ResolvedRequest:
         self.k = min(request.k or model.settings.k, left)
         if self.k < 1:
             raise RankError("nothing may be shown: no item is left of the candidates without those excluded")
-        self._baseline = baseline
+        self._baseline, self._settings = baseline, model.settings
         self.situation = _situation(request, self.catalog)
 
     def _rows(self, ids: list[Any] | None) -> list[int] | None:
@@ -175,6 +175,10 @@ class ResolvedRequest:
 
     def check(self, policy: Policy) -> None:
         """Raise :class:`RankError` for a context or features of candidates that the policy does not have."""
+        for said, setting in (("context", "context"), ("features", "request_features")):
+            if said in self.situation and getattr(self._settings, setting) is None:
+                words = "context" if said == "context" else "features of candidates"
+                raise RankError(f"this model takes no {words}; only one that was made with {setting} does")
         if self.situation:
             policy.within(check_request(self.k, policy.n_items), None, **{**_NOWHERE, **self.situation})
 

@@ -19,6 +19,7 @@ _PATH = re.compile(r" - at `(?:key` in `)?\$(?P<path>[^`]*)`$")
 _STEP = re.compile(r"\.([^.\[]+)|\[([^\]]*)\]")
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
 _MISSING = re.compile(r"Object missing required field `(.*)`")
+_NO_SUCH_VALUE = re.compile(r"Invalid value .*")
 _NOT_ONE_OF = re.compile(r"Invalid enum value (.*)")
 
 
@@ -89,6 +90,8 @@ def _refuse(problem: msgspec.ValidationError, kind: Any, root: str, value: Any) 
         steps.append(missing[1])
     elif given := _NOT_ONE_OF.fullmatch(message):
         message = f"expected one of {', '.join(_words(_type_at(kind, steps, value)))}, got {given[1][:QUOTED]}"
+    elif _NO_SUCH_VALUE.fullmatch(message) and (tags := _tags(_type_at(kind, steps[:-1], value), steps)):
+        message = f"expected one of {', '.join(tags)}{_got(value, steps)}"
     else:
         message = message[0].lower() + message[1:]
         if ", got " not in message:
@@ -124,6 +127,11 @@ def _type_at(kind: Any, steps: list[str], value: Any) -> list[inspect.Type]:
                 below.append(one.value_type)
         types = _tagged([each for one in below for each in _alternatives(one)], value)
     return types
+
+
+def _tags(types: list[inspect.Type], steps: list[str]) -> list[str]:
+    """The tags of these shapes, if the path leads to the field that tells them apart."""
+    return [str(one.tag) for one in types if isinstance(one, inspect.StructType) and [one.tag_field] == steps[-1:]]
 
 
 def _tagged(types: list[inspect.Type], value: Any) -> list[inspect.Type]:

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankfall.arrays import FloatArray, IntArray, fill
+from rankfall.arrays import IntArray, fill
 from rankfall.catalog import Id
 from rankfall.errors import ProblemError
 from rankfall.kernels import item_bounds
 from rankfall.policies.forgetting import Discount
 from rankfall.policies.settings import PolicySettings, count, real
 from rankfall.policies.tabular.counts import ItemCounts
-from rankfall.policies.tabular.policy import Rng, Table, TabularPolicy
+from rankfall.policies.tabular.widths import WidthPolicy
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class FadingCounts(ItemCounts):
         self.weight = float(weight)
 
 
-class CascadeDUCB(TabularPolicy):
+class CascadeDUCB(WidthPolicy):
     """Orders items by discounted UCB: follows users who change.
 
     Li, de Rijke: Cascading Non-Stationary Bandits: Online Learning to Rank in the Non-Stationary Cascade Model, IJCAI
@@ -116,17 +116,7 @@ class CascadeDUCB(TabularPolicy):
         """Counts of nothing, which fade by the discount."""
         return FadingCounts(first, self.discount)
 
-    def place(self, table: Table, rows: IntArray, items: IntArray, scores: FloatArray, rng: Rng) -> None:  # noqa: ARG002
-        """The highest discounted UCB bounds."""
-        item_bounds.width_list(rows, *table, self._budget, items, scores)
-
-    def judge(self, table: Table, rng: Rng) -> FloatArray:  # noqa: ARG002
-        """The bound of every item."""
-        bounds = np.empty(self.n_items)
-        item_bounds.width_bounds(*table, self._budget, bounds)
-        return bounds
-
     @property
-    def _budget(self) -> float:
+    def budget(self) -> float:
         """What is under the root, over how often an item was observed."""
         return 4.0 * self.settings.epsilon * math.log(max(self._counts.weight, 1.0))

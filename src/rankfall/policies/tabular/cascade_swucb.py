@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankfall.arrays import FloatArray, IntArray
+from rankfall.arrays import IntArray
 from rankfall.catalog import Id
 from rankfall.errors import ProblemError
 from rankfall.kernels import item_bounds
 from rankfall.policies.forgetting import Window
 from rankfall.policies.settings import PolicySettings, count, real
 from rankfall.policies.tabular.counts import ItemCounts
-from rankfall.policies.tabular.policy import Rng, Table, TabularPolicy
+from rankfall.policies.tabular.widths import WidthPolicy
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class WindowCounts(ItemCounts):
         self.recent.extend((items, len(items), hit) for items, hit in lists)
 
 
-class CascadeSWUCB(TabularPolicy):
+class CascadeSWUCB(WidthPolicy):
     """Orders items by UCB over the last lists only: follows users who change.
 
     Li, de Rijke: Cascading Non-Stationary Bandits: Online Learning to Rank in the Non-Stationary Cascade Model, IJCAI
@@ -128,17 +128,7 @@ class CascadeSWUCB(TabularPolicy):
         """Counts of nothing, for the last lists."""
         return WindowCounts(first, self.window)
 
-    def place(self, table: Table, rows: IntArray, items: IntArray, scores: FloatArray, rng: Rng) -> None:  # noqa: ARG002
-        """The highest UCB bounds over the window."""
-        item_bounds.width_list(rows, *table, self._budget, items, scores)
-
-    def judge(self, table: Table, rng: Rng) -> FloatArray:  # noqa: ARG002
-        """The bound of every item."""
-        bounds = np.empty(self.n_items)
-        item_bounds.width_bounds(*table, self._budget, bounds)
-        return bounds
-
     @property
-    def _budget(self) -> float:
+    def budget(self) -> float:
         """What is under the root, over how often an item was observed."""
         return self.settings.epsilon * math.log(max(len(self._counts.recent), 1))

@@ -5,12 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
-from rankfall.arrays import FloatArray, IntArray
-from rankfall.kernels import item_bounds
 from rankfall.policies.settings import PolicySettings, real
-from rankfall.policies.tabular.policy import Rng, Table, TabularPolicy
+from rankfall.policies.tabular.widths import WidthPolicy
 
 
 @dataclass(frozen=True)
@@ -20,7 +16,7 @@ class CascadeUCB1Settings(PolicySettings):
     exploration: float = real(1.5, low=0.0)
 
 
-class CascadeUCB1(TabularPolicy):
+class CascadeUCB1(WidthPolicy):
     """Orders items by UCB1 bounds of their attraction.
 
     Kveton, Szepesvári, Wen, Ashkan: Cascading Bandits: Learning to Rank in the Cascade Model, ICML 2015, Algorithm 1
@@ -53,17 +49,7 @@ class CascadeUCB1(TabularPolicy):
 
     settings: CascadeUCB1Settings
 
-    def place(self, table: Table, rows: IntArray, items: IntArray, scores: FloatArray, rng: Rng) -> None:  # noqa: ARG002
-        """The highest UCB1 bounds."""
-        item_bounds.width_list(rows, *table, self._budget, items, scores)
-
-    def judge(self, table: Table, rng: Rng) -> FloatArray:  # noqa: ARG002
-        """The bound of every item."""
-        bounds = np.empty(self.n_items)
-        item_bounds.width_bounds(*table, self._budget, bounds)
-        return bounds
-
     @property
-    def _budget(self) -> float:
+    def budget(self) -> float:
         """What is under the root, over how often an item was observed."""
         return self.settings.exploration * math.log(max(self._counts.n_updates, 1))
