@@ -149,7 +149,11 @@ def test_rules_on_the_model_and_in_the_request(tmp_path: Path, catalog: Path) ->
 @pytest.mark.parametrize(
     ("rule", "where", "message"),
     [
-        ({"kind": "at_mots", "n": 1, "attribute": "brand"}, "body.rules.0.kind", "expected one of at_most, at_least, apart, only"),
+        (
+            {"kind": "at_mots", "n": 1, "attribute": "brand"},
+            "body.rules.0.kind",
+            "expected one of at_most, at_least, apart, only",
+        ),
         ({"n": 1, "attribute": "brand"}, "body.rules.0.kind", "this field is required"),
         ({"kind": "at_most", "attribute": "brand"}, "body.rules.0.n", "this field is required"),
         ({"kind": "at_most", "n": 0, "attribute": "brand"}, "body.rules.0.n", "n must be a whole number from 1 on"),
