@@ -18,7 +18,7 @@ from rankfall.policies.request import check_request
 from rankfall.service.model import Model
 from rankfall.service.owners import OwnerView
 from rankfall.stores import Arm
-from rankfall.wire import RankRequest
+from rankfall.wire import ModelSettings, RankRequest
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class ResolvedRequest:
         self.k = min(request.k or model.settings.k, left)
         if self.k < 1:
             raise RankError("nothing may be shown: no item is left of the candidates without those excluded")
-        self._baseline, self._settings = baseline, model.settings
-        self.situation = _situation(request, self.catalog)
+        self._baseline = baseline
+        self.situation = _situation(request, model.settings, self.catalog)
 
     def _rows(self, ids: list[Any] | None) -> list[int] | None:
         if ids is None:
@@ -174,11 +174,7 @@ class ResolvedRequest:
         return policy.rank(len(rows), rng=rng, fixed=dict(enumerate(rows.tolist())), **self.situation)
 
     def check(self, policy: Policy) -> None:
-        """Raise :class:`RankError` for a context or features of candidates that the policy does not have."""
-        for said, setting in (("context", "context"), ("features", "request_features")):
-            if said in self.situation and getattr(self._settings, setting) is None:
-                words = "context" if said == "context" else "features of candidates"
-                raise RankError(f"this model takes no {words}; only one that was made with {setting} does")
+        """Raise what :meth:`Policy.rank` would for a context or features of candidates, for a list it does not make."""
         if self.situation:
             policy.within(check_request(self.k, policy.n_items), None, **{**_NOWHERE, **self.situation})
 
@@ -237,15 +233,22 @@ def _chance(items: int, k: int) -> float:
 _NOWHERE = {"context": None, "features": None}
 
 
-def _situation(request: RankRequest, catalog: Catalog) -> dict[str, Any]:
+def _situation(request: RankRequest, settings: ModelSettings, catalog: Catalog) -> dict[str, Any]:
     """What a request says beside who asks, and for which items, as policies take it; nothing where it says nothing."""
     said: dict[str, Any] = {}
     if request.context is not None:
+        _check_declared(settings.context, "context", "context")
         said["context"] = request.context
     if features := request.candidate_features:
+        _check_declared(settings.request_features, "features of candidates", "request_features")
         found = {catalog.row(item): named for item, named in features.items()}
         said["features"] = {row: named for row, named in found.items() if row is not None}
     return said
+
+
+def _check_declared(declared: object | None, said: str, setting: str) -> None:
+    if declared is None:
+        raise RankError(f"this model takes no {said}; only one that was made with {setting} does")
 
 
 def choose(
@@ -254,7 +257,6 @@ def choose(
     """The list for a request. An error inside the policy gives the baseline, and is reported to ``on_error``."""
     catalog = owner.policy.catalog  # rows mean to the policy what they mean here
     resolved = ResolvedRequest(model, request, now, catalog)
-    resolved.check(owner.policy)
     try:
         return resolved, resolved.as_shown(_chosen(resolved, model, owner))
     except RankError:
@@ -266,9 +268,12 @@ def choose(
 
 def _chosen(resolved: ResolvedRequest, model: Model, owner: OwnerView) -> ChosenList:
     if in_control(model, resolved.request.user):
+        resolved.check(owner.policy)
         return resolved.control(model.rng)
     if model.settings.mode == "online":
         return resolved.learned(model, owner)
     rows = resolved.baseline()
-    learns = model.settings.mode == "apprentice"
-    return ChosenList(rows, "baseline", resolved.given(owner.policy, rows, model.rng) if learns else None)
+    if model.settings.mode == "apprentice":
+        return ChosenList(rows, "baseline", resolved.given(owner.policy, rows, model.rng))
+    resolved.check(owner.policy)
+    return ChosenList(rows, "baseline")
