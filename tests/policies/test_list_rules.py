@@ -303,7 +303,7 @@ def test_shortlists_make_the_same_lists_under_rules(rules: list[Rule], kind: typ
         for policy in (by_shortlists, plainly):
             policy.update(one, int(clicked[0]) if len(clicked) else None)
     assert isinstance(by_shortlists, LinearPolicy)
-    kept = by_shortlists._ruled_shortlists
+    kept = by_shortlists._lists.under_rules
     assert kept is not None
     assert kept[1] is not None  # they were used
 

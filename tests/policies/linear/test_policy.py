@@ -437,7 +437,7 @@ def test_a_policy_that_forgets_keeps_no_shortlists(forgetting: Discount | Window
     plain.pruning = False
     for click in (0, None, 2):
         assert same(policy.rank(K), plain.rank(K))
-        assert policy._shortlists is None  # they rely on widths that only shrink
+        assert policy._lists.shortlists is None  # they rely on widths that only shrink
         for one in (policy, plain):
             one.update(one.rank(K), click)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
@@ -13,57 +12,30 @@ from numpy.typing import NDArray
 from rankfall.arrays import FloatArray, IntArray, finite, frozen
 from rankfall.catalog import Catalog, check_fits
 from rankfall.errors import CatalogError, FeedbackError, ProblemError, RankError
-from rankfall.kernels import greedy, in_background, ruled_greedy, ruled_shortlists, shortlists, thompson
+from rankfall.kernels import thompson
 from rankfall.kernels.item_scores import Items
-from rankfall.kernels.item_vectors import ItemVectors, vectors_of
+from rankfall.kernels.item_vectors import ItemVectors
 from rankfall.kernels.linear_bounds import Bounds, new_bounds
 from rankfall.kernels.ridge import State
-from rankfall.kernels.shortlists import PREPARED, SCORED, SHORT, Shortlists, new_shortlists
+from rankfall.kernels.shortlists import Shortlists
 from rankfall.policies.clicks import Click, all_clicks
 from rankfall.policies.context import Context
 from rankfall.policies.explanation import Explanation, Weight
 from rankfall.policies.forgetting import Forgetting
-from rankfall.policies.linear.candidate_features import by_row, spread
-from rankfall.policies.linear.columns import Block, Layout, check_size, features_as_shown, laid_out, some_with
+from rankfall.policies.linear.candidate_features import by_row
+from rankfall.policies.linear.columns import Block, Layout, check_size, features_as_shown, laid_out
 from rankfall.policies.linear.crosses import Crosses
 from rankfall.policies.linear.explain import explanations, named_weights
+from rankfall.policies.linear.greedy_lists import GreedyLists, Shelf
 from rankfall.policies.linear.prior import Prior
 from rankfall.policies.linear.ridge import Ridge
 from rankfall.policies.linear.settings import EpsilonSettings, Exploration, Feedback, LinearSettings
-from rankfall.policies.list_rules import NO_RULES, ListRules, RulesKept
+from rankfall.policies.list_rules import NO_RULES, RulesKept
 from rankfall.policies.policy import Need, Policy
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request
 
 _NO_CONTEXT: FloatArray = frozen(np.empty(0))
-
-
-@dataclass(frozen=True, eq=False)
-class Shelf:
-    """The items that one list is chosen from, by rows of their own where a request has features of candidates.
-
-    Attributes
-    ----------
-    layout : the items as the kernels know them.
-    items : (k,) rows of the list, -1 where the choice is free; it is filled.
-    some : rows to choose from; None for all without those ``barred``.
-    barred : rows that may not be chosen.
-    free : whether there is anything to choose.
-    everything : whether it is chosen from all items of the catalog.
-    at : the row of the catalog for each row here; None if they are the same.
-    """
-
-    layout: Items
-    items: IntArray
-    some: IntArray | None
-    barred: IntArray
-    free: bool
-    everything: bool
-    at: IntArray | None
-
-    def in_catalog(self, rows: IntArray) -> IntArray:
-        """Rows of the catalog for rows here; -1 stays."""
-        return rows if self.at is None else np.where(rows >= 0, self.at[rows], -1)
 
 
 class LinearPolicy(Policy):
@@ -161,10 +133,7 @@ class LinearPolicy(Policy):
     def _on(self, model: Ridge, crosses: Crosses | None) -> None:
         """Rank by this model from now on, and learn into it."""
         self._model, self._crosses, self._prior = model, crosses, model.prior
-        self._shortlists: Shortlists | None = None
-        self._ruled_shortlists: tuple[ListRules, Shortlists | None] | None = None
-        self._scored = 0
-        self._lists = 0  # made in a way that may use shortlists
+        self._lists = GreedyLists(self._layout, self._n_columns)
 
     def __repr__(self) -> str:
         forgetting = "" if self.forgetting is None else f"{self.forgetting!r}, "
@@ -178,8 +147,7 @@ class LinearPolicy(Policy):
     @gamma.setter
     def gamma(self, gamma: float) -> None:
         self.settings = self.Settings.of(type(self).__name__, {**vars(self.settings), "gamma": gamma})
-        self._scored, self._shortlists = self.scored, None  # they hold bounds for the old one
-        self._ruled_shortlists = None
+        self._lists = self._lists.without_shortlists()
 
     @property
     def pruning(self) -> bool:
@@ -268,9 +236,8 @@ class LinearPolicy(Policy):
                 items[items < 0] = order[: np.count_nonzero(items < 0)]
         elif rules is not None and -1 not in items:
             kept = rules.told_of(items)
-        shelf = self._shelf(request, items)
+        shelf = Shelf.of(request, items, self._layout)
         features, means, widths = np.empty((k, self._n_columns)), np.empty(k), np.empty(k)
-        made = shelf.items, features, means, widths
         draws = self.exploration == "thompson"
         with self._model.lock:
             state = self._model.state if self._crosses is None else self._crosses.at(c, to_draw=draws)
@@ -279,13 +246,13 @@ class LinearPolicy(Policy):
             if draws:
                 believed = state._replace(weights=self._drawn(rng, state))
             if not shelf.free:
-                self._scored += greedy.describe(shelf.layout, believed, *made)
-            elif rules is not None:
-                kept = self._rank_under(rules, shelf, believed, bonus, *made)
-            elif draws and self.pruning and shelf.everything:
-                self._scored += thompson.rank(self._items, self._layout.vectors, believed.weights, *made[:3])
-            elif not self._rank_by_shortlists(shelf, *made):
-                self._scored += self._rank_plainly(shelf, believed, bonus, *made)
+                self._lists.describe(shelf, believed, features, means, widths)
+            elif draws and rules is None and self.pruning and shelf.everything:
+                vectors = self._layout.vectors
+                self.count(thompson.rank(self._items, vectors, believed.weights, shelf.items, features, means))
+            else:  # forgetting widens widths, and each context and each draw has others
+                lasting = self.pruning and self.forgetting is None and self._crosses is None and not draws
+                kept = self._lists.fill(shelf, rules, believed, bonus, features, means, widths, lasting=lasting)
             scores = means if draws else means + bonus * widths
             if draws:  # the list was made for weights that were drawn; these are the estimates
                 means = features @ state.weights
@@ -324,18 +291,6 @@ class LinearPolicy(Policy):
             return _NO_CONTEXT
         return self.context.encode(None) if request.context is None else request.context
 
-    def _shelf(self, request: Request, items: IntArray) -> Shelf:
-        """The items that the kernels choose from: all, or those of a request with features of its own."""
-        free = -1 in items
-        if request.features is None:
-            everything = request.everything and free
-            return Shelf(self._items, items, request.candidates, request.barred, free, everything, None)
-        held, rows = items >= 0, request.rows
-        at = np.unique(np.concatenate([rows, items[held]]))
-        items[held] = np.searchsorted(at, items[held])
-        layout = some_with(self._items, at, spread(request.features, at))
-        return Shelf(layout, items, np.searchsorted(at, rows), rows[:0], free, False, at)
-
     def draw(self, rng: np.random.Generator) -> FloatArray:
         """Weights drawn from N(w, gamma^2 O^-1), through a Cholesky factor of O."""
         with self._model.lock:
@@ -348,103 +303,6 @@ class LinearPolicy(Policy):
         thompson.draw(state, self.gamma, rng.standard_normal(columns), upper, drawn)
         return drawn
 
-    def _rank_by_shortlists(
-        self, shelf: Shelf, items: IntArray, features: FloatArray, means: FloatArray, widths: FloatArray
-    ) -> bool:
-        """The greedy list out of all items, by shortlists; False if it cannot be made so, or not yet.
-
-        Shortlists rely on widths that only shrink; forgetting widens them, and each context has its own. They are much
-        to compile, and a model ranks plainly at first anyway.
-        """
-        if not self._has_shortlists(shelf):
-            return False
-        done: bool = shortlists.rank(*self.compiled(len(items)), items, features, means, widths)
-        if not done:
-            items[:] = -1
-        return done
-
-    def _has_shortlists(self, shelf: Shelf) -> bool:
-        """Whether a list may be made by shortlists; counts it, if so."""
-        if not (self.pruning and shelf.everything) or self.exploration == "thompson":
-            return False
-        self._lists += 1
-        lasting = self.forgetting is None and self._crosses is None
-        return lasting and self._lists > SHORT and not in_background.working()
-
-    def _rank_plainly(
-        self,
-        shelf: Shelf,
-        state: State,
-        bonus: float,
-        items: IntArray,
-        features: FloatArray,
-        means: FloatArray,
-        widths: FloatArray,
-    ) -> int:
-        """The greedy list, without shortlists; how many scores it took."""
-        vectors, blocked, bounds = self._to_choose_from(shelf)
-        room = greedy.new_room(shelf.layout, vectors, self._n_columns, len(items))
-        return greedy.rank_in(
-            room, shelf.layout, vectors, blocked, state, bonus, bounds, items, features, means, widths
-        )
-
-    def _rank_under(
-        self,
-        rules: ListRules,
-        shelf: Shelf,
-        state: State,
-        bonus: float,
-        items: IntArray,
-        features: FloatArray,
-        means: FloatArray,
-        widths: FloatArray,
-    ) -> RulesKept:
-        """The greedy list under rules, and what came of them."""
-        k = len(items)
-        held, held_by, held_scores = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64), np.zeros(k)
-        broken = np.empty((k, len(rules)), dtype=bool)
-        made = items, features, means, widths, held, held_by, held_scores, broken
-        lists = self._shortlists_under(rules, k) if self._has_shortlists(shelf) else None
-        if lists is not None:
-            vectors = self._layout.vectors
-            if ruled_shortlists.rank_under_rules(self._items, vectors, state, bonus, lists, rules.for_all(k), *made):
-                return rules.kept(broken, held, held_by, held_scores)
-            items[:] = -1
-        vectors, blocked, bounds = self._to_choose_from(shelf)
-        self._scored += ruled_greedy.rank_under_rules(
-            greedy.new_room(shelf.layout, vectors, self._n_columns, k), shelf.layout, vectors, blocked, state, bonus,
-            bounds, rules.arrays(k, shelf.at), *made,
-        )  # fmt: skip
-        return rules.kept(broken, shelf.in_catalog(held), held_by, held_scores)
-
-    def _shortlists_under(self, rules: ListRules, k: int) -> Shortlists | None:
-        """Shortlists under these very rules, if the last list was made under them; those of others are let go."""
-        last = self._ruled_shortlists
-        made = None
-        if last is not None and last[0] is rules:
-            made = last[1]
-            if made is None or shortlists.room_for(made) < k:
-                made = ruled_shortlists.new_ruled_shortlists(self._items, self._layout.vectors, self._n_columns, k)
-        self._ruled_shortlists = rules, made
-        return made
-
-    def _to_choose_from(self, shelf: Shelf) -> tuple[ItemVectors, IntArray, Bounds]:
-        """Items laid out, the indices of those among them that are not allowed, and room for their bounds."""
-        some = shelf.some
-        if some is not None and (shelf.at is not None or 2 * len(some) < self.n_items):
-            few = vectors_of(shelf.layout, some)
-            return few, some[:0], new_bounds(few)
-        blocked = shelf.barred
-        if some is not None:
-            others = np.ones(self.n_items, dtype=bool)
-            others[some] = False
-            blocked = np.flatnonzero(others)
-        kept = self._shortlists
-        if kept is None:
-            return self._layout.vectors, blocked, new_bounds(self._layout.vectors)
-        kept.counts[PREPARED] = 0  # the bounds will be those of the model of today, not of the epoch's
-        return self._layout.vectors, blocked, kept.bounds
-
     # What the compiled episodes of a simulation take.
 
     def drawing(self) -> tuple[Items, ItemVectors, State, float, Bounds]:
@@ -454,20 +312,17 @@ class LinearPolicy(Policy):
 
     def count(self, scored: int) -> None:
         """Add items scored on behalf of this policy; see :attr:`scored`."""
-        self._scored += scored
+        self._lists.count(scored)
 
     def compiled(self, k: int) -> tuple[Items, ItemVectors, State, float, Shortlists]:
         """What the kernels take to rank ``k`` items: views of this policy, not copies."""
-        vectors = self._layout.vectors
-        if self._shortlists is None or shortlists.room_for(self._shortlists) < k:
-            self._scored = self.scored
-            self._shortlists = new_shortlists(self._items, vectors, self._n_columns, k)
-        return self._items, vectors, self._model.state, self._bonus, self._shortlists
+        lists = self._lists.shortlists_for(k)
+        return self._items, self._layout.vectors, self._model.state, self._bonus, lists
 
     @property
     def scored(self) -> int:
         """Items whose score was computed exactly since the policy was made, for whoever measures speed."""
-        return self._scored + (0 if self._shortlists is None else int(self._shortlists.counts[SCORED]))
+        return self._lists.scored
 
     # Learning.
 
