@@ -274,7 +274,13 @@ from .users.fitting import (
     fit_cascade as fit_cascade,
 )
 from .users.fitting import (
+    fit_click_chain as fit_click_chain,
+)
+from .users.fitting import (
     fit_dependent_click as fit_dependent_click,
+)
+from .users.fitting import (
+    fit_dynamic_bayesian as fit_dynamic_bayesian,
 )
 from .users.fitting import (
     fit_examined_cascade as fit_examined_cascade,
@@ -284,6 +290,12 @@ from .users.fitting import (
 )
 from .users.fitting import (
     fit_position_based as fit_position_based,
+)
+from .users.fitting import (
+    fit_simplified_bayesian as fit_simplified_bayesian,
+)
+from .users.fitting import (
+    fit_user_browsing as fit_user_browsing,
 )
 from .wire.rules import (
     Apart as Apart,

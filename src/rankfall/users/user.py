@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from rankfall.arrays import FloatArray, IntArray, finite, rows, whole
 from rankfall.errors import ProblemError
-from rankfall.kernels.clicks import ClickArrays
+from rankfall.kernels.clicks import ClickArrays, click_arrays
 from rankfall.users.attraction import Attraction
 from rankfall.users.best_lists import best_list
 from rankfall.users.brute_force import every_list
@@ -182,14 +182,7 @@ class User:
         examination = np.zeros((k, len(chain.examination[-1])))
         for row, columns in zip(examination, chain.examination, strict=True):
             row[: len(columns)] = columns
-        return ClickArrays(
-            np.array(alone),
-            np.ones(self.n_items) if satisfaction is None else np.array(satisfaction),
-            examination,
-            np.array(chain.termination),
-            chain.after_none,
-            chain.after_click,
-        )
+        return click_arrays(alone, examination, chain.termination, satisfaction, chain.after_none, chain.after_click)
 
     def _rows(self, items: Iterable[int]) -> IntArray:
         return rows("items", items, self.n_items, ProblemError)
