@@ -8,7 +8,9 @@ One word says where users come from:
   the most items first; ``perfect_coverage``: policies know the coverage that the users have;
 - ``generate``: a made-up catalog with users (:func:`rankfall.generate`);
 - ``sphere``: features on a sphere, and one user whose attraction is linear (:func:`rankfall.data.on_sphere`);
-- ``fitted``: a file of ``rankfall fit --out``; ``catalog``: a file with the features that policies may learn by;
+- ``fitted``: a file of ``rankfall fit --out``, or a JSON file of users in words (:mod:`rankfall.experiments.people`).
+  Where a file has several users they take turns, or ``who`` names one; ``catalog``: a file with the features that
+  policies may learn by;
 - ``intents``: a population of users who want different things (:func:`rankfall.users.generate_intents`);
 - ``attraction`` alone: a number for each item, or ``{best, good, rest, bad}``, a block of good items before bad ones.
 
@@ -45,7 +47,7 @@ SOURCES: Mapping[str, frozenset[str]] = {
     "dataset": _FEATURES | {"columns", "items_table", "perfect_coverage", "preparation", "topics"},
     "generate": _FEATURES,
     "sphere": _CLICKING,
-    "fitted": frozenset({"catalog", "reward"}),
+    "fitted": frozenset({"catalog", "reward", "who"}),
     "intents": frozenset(),
     "attraction": _CLICKING,
 }
