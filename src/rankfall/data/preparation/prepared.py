@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankfall.arrays import BoolArray, FloatArray, frozen, whole
-from rankfall.catalog import Catalog, Id
+from rankfall.catalog import Catalog
 from rankfall.data.preparation import equations
 from rankfall.data.preparation.settings import PreparationSettings
 from rankfall.errors import ProblemError
 from rankfall.files import load_blocks, save_blocks
+from rankfall.item_names import Id
 
 _FORMAT = "rankfall prepared 1"
 
