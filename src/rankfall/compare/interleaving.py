@@ -57,19 +57,21 @@ class Interleaved:
         more clicks is preferred. Where the list does not show who contributed what, this is the probability over all
         ways it can have been: ``P(first has more) + P(both have as many) / 2``.
         """
-        row, other = (self._credit_of(name) for name in (first, second))
-        lead = np.zeros(2 * len(self) + 1)  # probability of each difference of clicks, 0 in the middle
-        lead[len(self)] = 1.0
-        for position in all_clicks(click, len(self)):
-            mine, theirs = row[position], other[position]
-            up, down = np.roll(lead, 1), np.roll(lead, -1)
-            lead = mine * up + theirs * down + (1.0 - mine - theirs) * lead
-        return float(lead[len(self) + 1 :].sum() + lead[len(self)] / 2.0)
+        clicks = all_clicks(click, len(self))
+        lead = [1.0]  # the probability of each difference of clicks so far: -n, ..., 0, ..., n after n clicks
+        for mine, theirs in zip(self._credit_of(first, clicks), self._credit_of(second, clicks), strict=True):
+            padded = [0.0, 0.0, *lead, 0.0, 0.0]
+            neither = 1.0 - mine - theirs
+            lead = [
+                mine * below + neither * same + theirs * above
+                for below, same, above in zip(padded, padded[1:], padded[2:], strict=False)
+            ]
+        return sum(lead[len(clicks) + 1 :]) + lead[len(clicks)] / 2.0
 
-    def _credit_of(self, ranker: str) -> FloatArray:
+    def _credit_of(self, ranker: str, positions: list[int]) -> list[float]:
         if ranker not in self.rankers:
             raise FeedbackError(f"the list was made of the lists of {', '.join(self.rankers)}, not of {ranker!r}")
-        credit: FloatArray = self.credit[self.rankers.index(ranker)]
+        credit: list[float] = self.credit[self.rankers.index(ranker), positions].tolist()
         return credit
 
     def encode(self) -> str:
