@@ -65,6 +65,8 @@ def test_the_public_surface() -> None:
         "ManyUsers",
         "Number",
         "Only",
+        "PBMTS",
+        "PBMUCB",
         "PDGD",
         "POLICIES",
         "PerItem",
