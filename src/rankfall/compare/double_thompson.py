@@ -43,8 +43,11 @@ class DoubleThompson(Method):
         high = shares + width
         np.fill_diagonal(high, 0.5)
         hopes = (high > 0.5).sum(axis=1)
-        beaten = (sampled_preferences(wins, rng) > 0.5).sum(axis=1)
-        first = any_best(np.where(hopes == hopes.max(), beaten, -1), rng)
+        candidates = np.flatnonzero(hopes == hopes.max())
+        first = int(candidates[0])
+        if len(candidates) > 1:
+            beaten = (sampled_preferences(wins, rng) > 0.5).sum(axis=1)
+            first = int(candidates[any_best(beaten[candidates], rng)])
         against = rng.beta(1.0 + wins[:, first], 1.0 + wins[first])
         against[first] = 0.5
         low = (shares - width)[:, first]
