@@ -53,7 +53,7 @@ class RankedZooming(RankedPolicy):
     Where this form differs: theirs are trees, with a subtree for a ball and a random document of it for its centre;
     here balls are in any metric and show their centre (as in Kleinberg, Slivkins, Upfal: Multi-Armed Bandits in Metric
     Spaces, STOC 2008). Their other form, where the documents above are the context of a contextual zooming algorithm,
-    is not here. The constant 4 log T is from memory, as is that their experiments take 1 in its place; both can be set.
+    is :class:`RankedContextZooming`. The constant 4 log T is from memory, as is that their experiments take 1 in its place; both can be set.
 
     Parameters
     ----------
