@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankfall.catalog import Id
 from rankfall.compare.double_thompson import DoubleThompson
 from rankfall.compare.duels import Duels, Method, Together, UniformPairs
 from rankfall.compare.interleaving import Interleaved, Interleaving, Probabilistic, TeamDraft, first_of
@@ -19,6 +18,7 @@ from rankfall.compare.merge_dts import MergeDTS
 from rankfall.compare.standing import Standing, standing_of
 from rankfall.errors import FeedbackError, ProblemError, RankError
 from rankfall.files import load_blocks, save_blocks
+from rankfall.item_names import Id
 from rankfall.policies.clicks import Click, all_clicks
 from rankfall.policies.ranking import Ranking
 

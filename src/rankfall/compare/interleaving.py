@@ -11,8 +11,8 @@ from itertools import islice
 import numpy as np
 
 from rankfall.arrays import FloatArray, finite, frozen, whole
-from rankfall.catalog import Id
 from rankfall.errors import FeedbackError, RankError
+from rankfall.item_names import Id
 from rankfall.policies.clicks import Click, all_clicks
 from rankfall.policies.settings import PolicySettings, real
 

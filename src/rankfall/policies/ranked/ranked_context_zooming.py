@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rankfall.arrays import IntArray
 from rankfall.policies.ranked.context_zooming import ContextZooming
 from rankfall.policies.ranked.policy import Choices, RankedPolicy
-from rankfall.policies.ranked.ranked_zooming import RankedZoomingSettings, _distances
+from rankfall.policies.ranked.ranked_zooming import RankedZoomingSettings, item_distances
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request
 from rankfall.policies.settings import real
@@ -82,7 +82,7 @@ class RankedContextZooming(RankedPolicy):
         super().prepare()
         given = self.settings.radius
         self.radius = 4.0 * math.log(self.settings.steps) if given is None else given
-        self.distances = _distances(self.catalog, self.settings.distances)
+        self.distances = item_distances(self.catalog, self.settings.distances)
 
     def begin(self) -> None:
         """At each position one ball."""
