@@ -53,7 +53,8 @@ class RankedZooming(RankedPolicy):
     Where this form differs: theirs are trees, with a subtree for a ball and a random document of it for its centre;
     here balls are in any metric and show their centre (as in Kleinberg, Slivkins, Upfal: Multi-Armed Bandits in Metric
     Spaces, STOC 2008). Their other form, where the documents above are the context of a contextual zooming algorithm,
-    is not here. The constant 4 log T is from memory, as is that their experiments take 1 in its place; both can be set.
+    is :class:`RankedContextZooming`. The constant 4 log T is from memory, as is that their experiments take 1 in its
+    place; both can be set.
 
     Parameters
     ----------
@@ -82,7 +83,7 @@ class RankedZooming(RankedPolicy):
         super().prepare()
         given = self.settings.radius
         self.radius = 4.0 * math.log(self.settings.steps) if given is None else given
-        self.distances = _distances(self.catalog, self.settings.distances)
+        self.distances = item_distances(self.catalog, self.settings.distances)
 
     def begin(self) -> None:
         """For each position and item (k, items): how often chosen, with how many clicks, and whether it is active."""
@@ -125,7 +126,7 @@ class RankedZooming(RankedPolicy):
             active[row] = True
 
 
-def _distances(catalog: Catalog, given: ArrayLike | None) -> FloatArray:
+def item_distances(catalog: Catalog, given: ArrayLike | None) -> FloatArray:
     """The given distances, checked; or Euclidean ones between the features, divided by the largest."""
     n_items = len(catalog)
     if given is not None:
