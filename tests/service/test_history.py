@@ -511,7 +511,7 @@ def _operations(draw: st.DrawFn) -> list[tuple[Any, ...]]:
         "snapshot": (2, [models]),
         "restore": (1, [st.integers(0, 3)]),
         "forget": (1, [users]),
-        "restart": (1, [st.sampled_from(["stop", "checkpoint", "crash"]), shift]),
+        "restart": (3, [st.sampled_from(["stop", "checkpoint", "crash"]), shift]),
     }
     # Names and not strategies: one_of looks at each strategy once, however often it is given.
     named = st.sampled_from([name for name, (often, _) in kinds.items() for _ in range(often)])
