@@ -177,6 +177,30 @@ class BatchRank(Policy):
         if done >= 0:
             self._end_stages()
 
+    def compiled_state(self, k: int, rng: np.random.Generator) -> batchrank.BatchRankSteps:  # noqa: ARG002
+        """Display and collect, until a stage ends."""
+        known, serials = self.arrays, np.empty(k, dtype=np.int64)
+        return batchrank.BatchRankSteps(
+            known["first"],
+            known["last"],
+            known["serial"],
+            self._target,
+            known["batch_of"],
+            known["shown"],
+            known["clicked"],
+            np.ones(self.n_items, dtype=bool),
+            serials,
+        )
+
+    def numbers_drawn(self, k: int) -> int:  # noqa: ARG002
+        """One for each item, and for each position it learns."""
+        return self.n_items + self.k
+
+    def after_compiled(self, lists: int) -> None:
+        """End the stages that have seen enough."""
+        super().after_compiled(lists)
+        self._end_stages()
+
     def bounds(self, batch: int) -> tuple[FloatArray, FloatArray]:
         """Lower and upper bounds of the items of a batch, from what was counted in its stage so far; each in [0, 1]."""
         rows = np.flatnonzero(self.arrays["batch_of"] == batch)

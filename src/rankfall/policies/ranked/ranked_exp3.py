@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankfall.arrays import FloatArray, IntArray
+from rankfall.arrays import BoolArray, FloatArray, IntArray
 from rankfall.errors import FeedbackError
-from rankfall.kernels import ranked
+from rankfall.kernels import ranked, ranked_steps
 from rankfall.policies.ranked.policy import Choices, Counted, RankedPolicy, RankedSettings
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request
@@ -77,9 +77,9 @@ class RankedEXP3(RankedPolicy):
         self.arrays = {"log_weights": np.zeros((self.k, self.n_items))}
 
     @property
-    def counted(self) -> Counted:
-        """Which clicks are told to the bandits."""
-        return self.settings.clicks
+    def _every(self) -> bool:
+        """Whether the bandits are told of every click."""
+        return self.settings.clicks == "all"
 
     def probabilities(self) -> FloatArray:
         """With what probability each bandit chooses each item (k, items), where all may be shown."""
@@ -90,17 +90,24 @@ class RankedEXP3(RankedPolicy):
         """Show what the bandits choose."""
         coins = rng.random(2 * request.k)
         items, chosen, odds = request.empty_list(), np.empty(request.k, dtype=np.int64), np.empty(request.k)
-        log_weights = self.arrays["log_weights"]
-        ranked.exp3_list(log_weights, self.exploration, request.allowed, coins, items, chosen, odds)
+        log_weights, stale = self.arrays["log_weights"], np.ones(self.k, dtype=bool)
+        table = np.empty(log_weights.shape)
+        ranked.exp3_list(log_weights, self.exploration, request.allowed, coins, items, chosen, odds, table, stale)
         return Ranking.trusted(items, Choices(chosen.tolist(), odds.tolist()), self.catalog)
 
-    def tell(self, chosen: Choices, shown: IntArray, clicks: list[int]) -> None:
+    def tell(self, chosen: Choices, shown: IntArray, clicked: BoolArray) -> None:
         """Raise the weights of what was clicked; nothing changes for choices that earned nothing."""
         if len(chosen.odds) != len(chosen.items):
             raise FeedbackError("the ranking does not say with what probability its items were drawn")
-        for position in clicks:
-            choice = chosen.items[position]
-            if choice >= 0 and choice == shown[position]:
-                weights = self.arrays["log_weights"][position]
-                weights[choice] += self.exploration / (chosen.odds[position] * self.n_items)
-                weights -= weights.max()
+        choices, odds = np.array(chosen.items, dtype=np.int64), np.array(chosen.odds, dtype=np.float64)
+        log_weights = self.arrays["log_weights"]
+        ranked_steps.exp3_tell(log_weights, self.exploration, self._every, shown, choices, odds, clicked)
+
+    def compiled_state(self, k: int, rng: np.random.Generator) -> ranked_steps.RankedEXP3Steps:  # noqa: ARG002
+        """EXP3 at each position."""
+        log_weights, everything = self.arrays["log_weights"], np.ones(self.n_items, dtype=bool)
+        chosen, odds, table = np.empty(k, dtype=np.int64), np.empty(k), np.empty(log_weights.shape)
+        stale = np.ones(self.k, dtype=bool)
+        return ranked_steps.RankedEXP3Steps(
+            log_weights, self.exploration, self._every, everything, chosen, odds, table, stale
+        )

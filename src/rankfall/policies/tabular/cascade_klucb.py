@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankfall.arrays import FloatArray, IntArray
-from rankfall.kernels import item_bounds
+from rankfall.kernels import item_bounds, tabular
 from rankfall.policies.settings import PolicySettings, real
 from rankfall.policies.tabular.policy import Rng, Table, TabularPolicy
+
+NONE: IntArray = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,18 @@ class CascadeKLUCB(TabularPolicy):
         item_bounds.kl_bounds(*table, kl_budget(self._counts.n_updates, self.settings.exploration), bounds)
         return bounds
 
+    def steps(self, counts: tabular.Counts, rng: Rng) -> tabular.KLSteps:  # noqa: ARG002
+        """KL-UCB bounds, from the top."""
+        return kl_steps(counts, self.settings.exploration, to_last=False)
+
 
 def kl_budget(n_updates: int, exploration: float) -> float:
     """``log t + exploration * log log t`` at ``t = n_updates + 1``."""
     log = math.log(n_updates + 1)
     return log + exploration * math.log(max(log, 1.0))
+
+
+def kl_steps(counts: tabular.Counts, exploration: float, *, to_last: bool, order: IntArray = NONE) -> tabular.KLSteps:
+    """Compiled steps with KL-UCB bounds; ``order`` has the positions in which a list is filled, if not from the top."""
+    k = len(counts.scores)
+    return tabular.KLSteps(counts, exploration, to_last, order, np.empty(k, dtype=np.int64))
