@@ -99,14 +99,18 @@ def collect(
     batch_of: IntArray,
     shown_count: IntArray,
     click_count: IntArray,
+    every: bool,
 ) -> int:
-    """CollectClicks for every batch; the last one whose items have all been shown ``target`` times, or -1."""
+    """CollectClicks for every batch; the last one whose items have all been shown ``target`` times, or -1.
+
+    Only items shown least count, or ``every`` one.
+    """
     least = np.empty(len(serial), dtype=np.int64)
     _least(batch_of, shown_count, least)
     for position in range(len(items)):
         row = items[position]
         b = batch_of[row]
-        if b >= 0 and serial[b] == serials[position] and shown_count[row] == least[b]:
+        if b >= 0 and serial[b] == serials[position] and (every or shown_count[row] == least[b]):
             shown_count[row] += 1
             click_count[row] += clicked[position]
     _least(batch_of, shown_count, least)
@@ -164,6 +168,7 @@ class BatchRankSteps(NamedTuple):
     batch_of: Any  # (L)
     shown_count: Any  # (L)
     click_count: Any  # (L)
+    every: bool
     allowed: Any  # (L) all True
     serials: Any  # (k) work space
 
@@ -194,6 +199,7 @@ def _learn(state: BatchRankSteps, shown: Any, clicked: Any) -> bool:
         state.batch_of,
         state.shown_count,
         state.click_count,
+        state.every,
     )
     return ended < 0
 

@@ -62,35 +62,45 @@ steps(RankedUCB1Steps, _show_ucb1, _tell_ucb1)
 @entry
 def exp3_tell(
     log_weights: FloatArray,
-    gamma: float,
+    rate: float,
+    losses: bool,
     every: bool,
     items: IntArray,
     chosen: IntArray,
     odds: FloatArray,
     clicked: BoolArray,
 ) -> None:
-    """Raise the weights of what was clicked, of the first click or ``every`` one; nothing changes for the others."""
+    """Raise the weight of each choice that was clicked by ``rate / (L p)``, p the odds with which it was drawn.
+
+    With ``losses`` lower instead that of each choice that was not, by ``rate / p``. Of the clicks the first counts, or
+    ``every`` one.
+    """
     L = log_weights.shape[1]
+    over = False
     for position in range(min(len(log_weights), len(items))):
-        if clicked[position]:
-            choice = chosen[position]
-            if choice >= 0 and choice == items[position]:
-                weights = log_weights[position]
-                weights[choice] += gamma / (odds[position] * L)
-                highest = weights[0]
-                for row in range(1, L):
-                    highest = max(highest, weights[row])
-                for row in range(L):
-                    weights[row] -= highest
-            if not every:
-                break
+        choice = chosen[position]
+        earned = clicked[position] and not over and choice == items[position]
+        over = over or (clicked[position] and not every)
+        if choice >= 0 and earned != losses:
+            weights = log_weights[position]
+            if losses:
+                weights[choice] -= rate / odds[position]
+            else:
+                weights[choice] += rate / (odds[position] * L)
+            highest = weights[0]
+            for row in range(1, L):
+                highest = max(highest, weights[row])
+            for row in range(L):
+                weights[row] -= highest
 
 
 class RankedEXP3Steps(NamedTuple):
     """RankedEXP3."""
 
     log_weights: Any  # (K, L)
-    exploration: float
+    mixed: float
+    rate: float
+    losses: bool
     every: bool
     allowed: Any  # (L) all True
     chosen: Any  # (k)
@@ -104,7 +114,7 @@ def _show_exp3(state: RankedEXP3Steps, coins: Any, shown: Any) -> None:
     shown[:] = -1
     ranked.exp3_list(
         state.log_weights,
-        state.exploration,
+        state.mixed,
         state.allowed,
         coins,
         shown,
@@ -117,9 +127,10 @@ def _show_exp3(state: RankedEXP3Steps, coins: Any, shown: Any) -> None:
 
 @inner
 def _tell_exp3(state: RankedEXP3Steps, shown: Any, clicked: Any) -> bool:
-    exp3_tell(state.log_weights, state.exploration, state.every, shown, state.chosen, state.odds, clicked)
+    exp3_tell(state.log_weights, state.rate, state.losses, state.every, shown, state.chosen, state.odds, clicked)
     for position in range(min(len(state.stale), len(shown))):
-        state.stale[position] |= clicked[position]
+        if state.losses or clicked[position]:
+            state.stale[position] = True
     return True
 
 

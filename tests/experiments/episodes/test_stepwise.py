@@ -25,15 +25,17 @@ POLICIES = {
     "DCMKLUCB": {"termination": (0.2, 0.9, 0.5)},
     "RankedUCB1": {"k": 3},
     "RankedEXP3": {"k": 3, "steps": 300},
+    "RankedEXP3, losses": {"k": 3, "steps": 300, "estimates": "losses"},
     "RankedZooming": {"k": 3, "steps": 300, "radius": 0.3},
     "BatchRank": {"k": 3, "steps": 300, "samples": 0.5},
+    "BatchRank, code": {"k": 3, "steps": 2, "form": "code"},
     "TopRank": {"delta": 0.9},
     "BubbleRank": {"delta": 0.6},
 }
 
 
 def made(name: str, **settings: object) -> Policy:
-    return getattr(rankfall, name)(CATALOG, **{**POLICIES[name], **settings})
+    return getattr(rankfall, name.split(",")[0])(CATALOG, **{**POLICIES[name], **settings})
 
 
 def check_equal(policy: Policy, user: User, k: int, steps: int = 300, seed: int = 4) -> None:
@@ -100,10 +102,22 @@ def test_users_who_change(name):
         assert array.tobytes() == states[1][key].tobytes()
 
 
-@pytest.mark.parametrize("name", ["RankedUCB1", "RankedEXP3"])
+@pytest.mark.parametrize("name", ["RankedUCB1", "RankedEXP3", "RankedEXP3, losses"])
 def test_bandits_that_are_told_of_every_click(name):
     rng = np.random.default_rng(8)
     check_equal(made(name, clicks="all"), User(PerItem(rng.random(6)), clicks("position", rng)), 3)
+
+
+def test_the_runs_above_are_long_enough_for_what_ends_a_loop():
+    """Stages of BatchRank end, and TopRank decides pairs; after that Python goes on, then the loop again."""
+    user = User(PerItem([0.9, 0.1, 0.5, 0.7, 0.3, 0.0]), PositionBased([1.0, 0.9, 0.8]))
+    for name in ("BatchRank", "BatchRank, code"):
+        batches = made(name)
+        simulate(batches, user, 300, 3, seed=4)
+        assert len(batches.batches) > 1
+    blocks = made("TopRank")
+    simulate(blocks, user, 300, 3, seed=4)
+    assert len(blocks.blocks) > 2
 
 
 def test_newcomers():

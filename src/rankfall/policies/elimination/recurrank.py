@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,9 @@ from rankfall.policies.plain_features import plain_features
 from rankfall.policies.policy import Policy
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request
-from rankfall.policies.settings import PolicySettings, count, flag, real
+from rankfall.policies.settings import PolicySettings, count, flag, one_of, real
+
+Drops: TypeAlias = Literal["below_last", "below_gap"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class RecurRankSettings(PolicySettings):
     effort: float = real(0.5, low=1e-9)
     coverage: bool = flag(False)
     tolerance: float = real(0.01, low=1e-6, high=1.0)
+    drops: Drops = one_of("below_last", "below_last", "below_gap")
 
 
 class Block(NamedTuple):
@@ -101,8 +104,9 @@ class _Instance:
 class RecurRank(Policy):
     """Splits positions and items into ever finer blocks; each explores at its first position alone.
 
-    Li, Lattimore, Szepesvari: Online Learning to Rank with Features, ICML 2019, Algorithm 1. A click happens with
-    probability ``chi * <theta, a>``, where ``chi``, the examination of the position, may depend on the items above but
+    Li, Lattimore, Szepesvari: Online Learning to Rank with Features, ICML 2019: their Algorithm 1, but for step 5, in
+    which the authors' public code differs from it and is followed by default. A click happens with probability
+    ``chi * <theta, a>``, where ``chi``, the examination of the position, may depend on the items above but
     not on ``a``: so in the cascade, the position-based and the document-based model. Nothing of ``chi`` is known or
     estimated: within a block all estimates come from one position, and so share one ``chi``.
 
@@ -114,7 +118,9 @@ class RecurRank(Policy):
     3. Shows each item a ``T(a)`` times at position k, and the first of the other items of A, in order, at the
        positions k + 1, ..., k + m - 1.
     4. ``theta_hat``: least squares on the items shown at position k in this phase, and whether they were clicked.
-    5. Orders A by ``<theta_hat, a>``; drops the items that are ``2 Delta_l`` or more below the m-th.
+    5. Orders A by ``<theta_hat, a>``; drops the items that are ``2 Delta_l`` or more below the m-th
+       (``drops="below_last"``, as the authors' code does), or only those below two neighbours, not above the m-th, that
+       are ``2 Delta_l`` or more apart (``drops="below_gap"``, as Algorithm 1 does).
     6. Splits between two neighbours among the first m that are ``2 Delta_l`` or more apart; every part goes on as an
        instance of phase l + 1, with its items and as many of the positions.
 
@@ -137,8 +143,9 @@ class RecurRank(Policy):
       in row order. What a block shows is then counted as long as all blocks above it could fill their positions.
 
     Constants: the ``1/2`` in ``T(a)`` (``effort``), ``delta = 1 / sqrt(steps)``, ``delta_l`` and ``2 Delta_l`` are what
-    we remember of Algorithm 1; its text was not at hand, and we are not sure of the ``1/2`` and of step 5, which may
-    drop items only below a gap of ``2 Delta_l`` between neighbours. The authors' public code tries
+    we remember of Algorithm 1; its text was not at hand, and we are not sure of the ``1/2``. That step 5 of Algorithm 1
+    looks at neighbours only is from memory, too; the items of a close field then all stay, which costs much regret
+    (docs/field.md). The authors' public code (shuaili8/OnlineLearningToRank) tries
     ``d / Delta_l**2 * log(2 |A| / delta_l)`` lists a phase (``effort=1`` comes near), the items of an approximate
     design equally often, keeps the feedback of earlier phases, drops items as in 5, and never splits: the sign in its
     test for a split is reversed.
@@ -151,6 +158,7 @@ class RecurRank(Policy):
     delta : probability of failure; None for ``1 / sqrt(steps)``.
     effort : the factor before ``d / Delta_l**2``.
     tolerance : how far from optimal a design may be.
+    drops : which items step 5 drops.
 
     >>> from rankfall import Catalog
     >>> policy = RecurRank(Catalog(relevance=[[1.0, 0.0], [0.6, 0.4], [0.0, 1.0]]), k=2, steps=1000)
@@ -171,7 +179,7 @@ class RecurRank(Policy):
 
     Settings = RecurRankSettings
     summary = "features under general click models: blocks that explore by optimal design"
-    paper = "Li, Lattimore, Szepesvari: Online Learning to Rank with Features, ICML 2019, Algorithm 1"
+    paper = "Li, Lattimore, Szepesvari: Online Learning to Rank with Features, ICML 2019, and its public code"
     needs = frozenset({"relevance"})
     randomised = True
     why_not_served = "its blocks explore on lists it made itself, from one set of items"
@@ -319,7 +327,7 @@ class RecurRank(Policy):
         V = (tried * counts[:, None]).T @ tried
         S = tried.T @ np.array([instance.clicks[a] for a in instance.wanted], dtype=np.float64)
         estimates = inside @ np.linalg.solve(V, S)
-        parts = split(instance.block, estimates)
+        parts = split(instance.block, estimates, self.settings.drops)
         del self._running[instance.serial]
         self._order.remove(instance)
         self._start(parts)
@@ -343,19 +351,27 @@ class RecurRank(Policy):
         return dict(zip(block.items[design.rows].tolist(), wanted.tolist(), strict=True))
 
 
-def split(block: Block, estimates: FloatArray) -> list[Block]:
+def split(block: Block, estimates: FloatArray, drops: Drops = "below_last") -> list[Block]:
     """Steps 5 and 6: the blocks that follow one whose items' attraction is known to ``2 ** -phase``.
 
     >>> for part in split(Block(4, 3, 1, np.arange(5)), np.array([0.1, 2.0, 1.9, 0.3, -1.0])):
     ...     print(part)
     Block(first=4, positions=2, phase=2, items=array([1, 2]))
     Block(first=6, positions=1, phase=2, items=array([3, 0]))
+    >>> near = np.array([2.0, 1.2, 0.4, -0.4, -1.5])  # the fourth is 1.6 below the second, and 0.8 below the third
+    >>> [split(Block(0, 2, 1, np.arange(5)), near, rule)[-1].items for rule in ("below_last", "below_gap")]
+    [array([0, 1, 2]), array([0, 1, 2, 3])]
     """
     gap = 2.0 * 2.0**-block.phase
     m = block.positions
     order = np.argsort(-estimates, kind="stable")
     values = estimates[order]
-    keep = (np.arange(len(order)) < m) | (values[m - 1] - values < gap)
+    if drops == "below_last":
+        keep = values[m - 1] - values < gap
+    else:
+        wide = np.flatnonzero(values[m - 1 : -1] - values[m:] >= gap)
+        keep = np.arange(len(order)) < (m + wide[0] if len(wide) else len(order))
+    keep |= np.arange(len(order)) < m
     order, values = order[keep], values[keep]
     cuts = [0, *(i for i in range(1, m) if values[i - 1] - values[i] >= gap), len(order)]
     return [
