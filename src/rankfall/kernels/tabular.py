@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from rankfall.kernels import item_bounds
 from rankfall.kernels.jit import compiled, inner, leaf
+from rankfall.kernels.kl_order import Intervals, kl_order
 from rankfall.kernels.policy_steps import steps
 
 
@@ -67,6 +68,7 @@ class KLSteps(NamedTuple):
     to_last: bool  # whether items are observed down to the last click, and every click counts
     order: Any  # (k) the positions, from the one that gets the highest bound; or none, for 0, 1, ...
     best: Any  # (k) work space
+    intervals: Intervals
 
 
 @inner
@@ -75,9 +77,9 @@ def _show_kl(state: KLSteps, _: Any, shown: Any) -> None:
     log = math.log(at.lists[0] + 1)
     budget = log + state.exploration * math.log(max(log, 1.0))
     if len(state.order) == 0:
-        item_bounds.kl_list(at.rows, at.observed, at.clicked, budget, shown, at.scores)
+        kl_order(at.observed, at.clicked, budget, at.lists[0] + 1, state.intervals, shown)
         return
-    item_bounds.kl_list(at.rows, at.observed, at.clicked, budget, state.best, at.scores)
+    kl_order(at.observed, at.clicked, budget, at.lists[0] + 1, state.intervals, state.best)
     for i in range(len(shown)):
         shown[state.order[i]] = state.best[i]
 

@@ -27,7 +27,7 @@ POLICIES = {
     "RankedEXP3": {"k": 3, "steps": 300},
     "RankedEXP3, losses": {"k": 3, "steps": 300, "estimates": "losses"},
     "RankedZooming": {"k": 3, "steps": 300, "radius": 0.3},
-    "BatchRank": {"k": 3, "steps": 300, "samples": 0.5},
+    "BatchRank": {"k": 3, "steps": 2, "samples": 8.0},
     "BatchRank, code": {"k": 3, "steps": 2, "form": "code"},
     "TopRank": {"delta": 0.9},
     "BubbleRank": {"delta": 0.6},
@@ -100,6 +100,15 @@ def test_users_who_change(name):
     assert runs[0].regret.tobytes() == runs[1].regret.tobytes()
     for key, array in states[0].items():
         assert array.tobytes() == states[1][key].tobytes()
+
+
+@pytest.mark.parametrize("name", ["CascadeKLUCB", "DCMKLUCB"])
+@pytest.mark.parametrize("exploration", [0.0, 3.0])
+def test_bounds_that_are_ordered_by_intervals_over_long_runs(name, exploration):
+    """Items alike, far apart and near each other; never and always clicked."""
+    for alpha in ([0.3, 0.3, 0.3, 0.3001, 0.2999, 0.3], [0.0, 1.0, 0.5, 0.9, 0.999, 0.001], np.linspace(0.05, 0.3, 6)):
+        for model in (Cascade(), PositionBased([1.0, 0.8, 0.7])):
+            check_equal(made(name, exploration=exploration), User(PerItem(alpha), model), 3, steps=5000)
 
 
 @pytest.mark.parametrize("name", ["RankedUCB1", "RankedEXP3", "RankedEXP3, losses"])

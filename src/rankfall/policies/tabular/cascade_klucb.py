@@ -9,6 +9,7 @@ import numpy as np
 
 from rankfall.arrays import FloatArray, IntArray
 from rankfall.kernels import item_bounds, tabular
+from rankfall.kernels.kl_order import Intervals
 from rankfall.policies.settings import PolicySettings, real
 from rankfall.policies.tabular.policy import Rng, Table, TabularPolicy
 
@@ -84,5 +85,7 @@ def kl_budget(n_updates: int, exploration: float) -> float:
 
 def kl_steps(counts: tabular.Counts, exploration: float, *, to_last: bool, order: IntArray = NONE) -> tabular.KLSteps:
     """Compiled steps with KL-UCB bounds; ``order`` has the positions in which a list is filled, if not from the top."""
-    k = len(counts.scores)
-    return tabular.KLSteps(counts, exploration, to_last, order, np.empty(k, dtype=np.int64))
+    k, n_items = len(counts.scores), len(counts.rows)
+    room = [np.full(n_items, -1.0) for _ in range(6)]
+    intervals = Intervals(*room, np.zeros(n_items, dtype=np.int64), np.empty(n_items))
+    return tabular.KLSteps(counts, exploration, to_last, order, np.empty(k, dtype=np.int64), intervals)
