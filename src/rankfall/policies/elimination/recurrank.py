@@ -6,21 +6,21 @@ import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankfall.arrays import FloatArray, IntArray, whole
+from rankfall.arrays import whole
 from rankfall.errors import FeedbackError, ProblemError
+from rankfall.kernels import recurrank
+from rankfall.policies.elimination.blocks import Block, Drops, Instance, split
 from rankfall.policies.elimination.g_optimal import g_optimal, in_span
 from rankfall.policies.plain_features import plain_features
 from rankfall.policies.policy import Policy
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request
 from rankfall.policies.settings import PolicySettings, count, flag, one_of, real
-
-Drops: TypeAlias = Literal["below_last", "below_gap"]
 
 
 @dataclass(frozen=True)
@@ -34,71 +34,6 @@ class RecurRankSettings(PolicySettings):
     coverage: bool = flag(False)
     tolerance: float = real(0.01, low=1e-6, high=1.0)
     drops: Drops = one_of("below_last", "below_last", "below_gap")
-
-
-class Block(NamedTuple):
-    """Neighbouring positions, and the items still in question for them.
-
-    Attributes
-    ----------
-    first, positions : the 0-based position it begins at, and how many it has.
-    phase : the paper's l; estimates in it are good to ``2 ** -phase``.
-    items : (n,) rows, best first as far as is known; at least as many as positions.
-    """
-
-    first: int
-    positions: int
-    phase: int
-    items: IntArray
-
-
-class _Instance:
-    """One running instance of Algorithm 1: a block, what it wants to try, and the results so far."""
-
-    __slots__ = ("block", "clicks", "left", "missing", "serial", "shown", "tried", "wanted")
-
-    def __init__(self, serial: int, block: Block, wanted: dict[int, int]) -> None:
-        self.serial = serial
-        self.block = block
-        self.shown: list[int] = block.items[: block.positions + 1].tolist()
-        self.wanted = wanted  # T(a) of the items in the design
-        self.tried = dict.fromkeys(wanted, 0)
-        self.clicks = dict.fromkeys(wanted, 0)
-        self.missing = dict(wanted)  # what is left of T(a), above zero
-        self.left = sum(wanted.values())
-
-    def resume(self, tried: dict[int, int], clicks: dict[int, int]) -> None:
-        """Go on from these results."""
-        self.tried, self.clicks = tried, clicks
-        self.missing = {item: n - tried[item] for item, n in self.wanted.items() if n > tried[item]}
-        self.left = sum(self.missing.values())
-
-    def record(self, item: int, clicked: bool) -> None:
-        self.tried[item] += 1
-        self.clicks[item] += clicked
-        left = self.missing.get(item, 0)
-        if left:
-            self.left -= 1
-            self.missing[item] = left - 1
-            if left == 1:
-                del self.missing[item]
-
-    def draw(self, rng: np.random.Generator, barred: frozenset[int] | None) -> int | None:
-        """An item still to be tried, each as likely as it is still wanted; None if there is none."""
-        if barred is None:
-            missing, left = self.missing, self.left
-        else:
-            missing = {item: n for item, n in self.missing.items() if item not in barred}
-            left = sum(missing.values())
-        if not left:
-            return None
-        coin = rng.random() * left
-        item = -1
-        for item, n in missing.items():  # noqa: B007 - the last one, should rounding leave the coin above all
-            coin -= n
-            if coin < 0:
-                break
-        return item
 
 
 class RecurRank(Policy):
@@ -197,8 +132,8 @@ class RecurRank(Policy):
     def begin(self) -> None:
         """One block of all items on all positions."""
         self._serial = 0
-        self._running: dict[int, _Instance] = {}
-        self._order: list[_Instance] = []
+        self._running: dict[int, Instance] = {}
+        self._order: list[Instance] = []
         self._start([Block(0, self.k, 1, np.arange(self.n_items))])
 
     def __repr__(self) -> str:
@@ -255,7 +190,7 @@ class RecurRank(Policy):
             block = Block(first, positions, phase, items[ends[number] - size : ends[number]].copy())
             begin = designs[number] - arrays["designs"][number]
             rows = trials[begin : designs[number]].tolist()
-            instance = _Instance(int(arrays["serials"][number]), block, {a: wanted for a, wanted, _, _ in rows})
+            instance = Instance(int(arrays["serials"][number]), block, {a: wanted for a, wanted, _, _ in rows})
             instance.resume({a: tried for a, _, tried, _ in rows}, {a: clicks for a, _, _, clicks in rows})
             order.append(instance)
         self._order = order
@@ -297,7 +232,37 @@ class RecurRank(Policy):
             if not instance.left:
                 self._finish(instance)
 
-    def _told(self, ranking: Ranking) -> list[tuple[_Instance, int, int]]:
+    def compiled_state(self, k: int, rng: np.random.Generator) -> recurrank.RecurRankSteps:  # noqa: ARG002
+        """Its blocks laid out one after the other, until one has tried enough."""
+        known = self._order
+        designs = [[(a, i.missing.get(a, 0), i.tried[a], i.clicks[a]) for a in i.wanted] for i in known]
+        trials = np.array([row for design in designs for row in design], dtype=np.int64).reshape(-1, 4)
+        self._laid_out = recurrank.RecurRankSteps(
+            np.array([i.block.first for i in known]),
+            np.array([i.block.positions for i in known]),
+            np.array([i.left for i in known]),
+            np.cumsum([0, *map(len, designs)]),
+            trials,
+            np.cumsum([0, *(len(i.shown) for i in known)]),
+            np.array([a for i in known for a in i.shown]),
+            np.full(len(known), -1),
+            np.empty(self.n_items, dtype=np.bool_),
+            rng,
+        )
+        return self._laid_out
+
+    def after_compiled(self, lists: int) -> None:
+        """Take the results back, and finish blocks that have tried enough."""
+        super().after_compiled(lists)
+        state, known = self._laid_out, list(self._order)
+        for number, instance in enumerate(known):
+            rows = state.trials[state.designs[number] : state.designs[number + 1]].tolist()
+            instance.resume({a: tried for a, _, tried, _ in rows}, {a: clicks for a, _, _, clicks in rows})
+        for instance, drawn in zip(known, state.drawn.tolist(), strict=True):
+            if drawn >= 0 and not instance.left:
+                self._finish(instance)
+
+    def _told(self, ranking: Ranking) -> list[tuple[Instance, int, int]]:
         """The instances this ranking tells something, with what was tried where."""
         if not isinstance(ranking.note, tuple | list):
             raise self.foreign(ranking)
@@ -316,7 +281,7 @@ class RecurRank(Policy):
             told.append((instance, item, position))
         return told
 
-    def _finish(self, instance: _Instance) -> None:
+    def _finish(self, instance: Instance) -> None:
         """Steps 4 to 6."""
         items = instance.block.items
         inside = in_span(self._features[items])
@@ -335,7 +300,7 @@ class RecurRank(Policy):
     def _start(self, blocks: list[Block]) -> None:
         for block in blocks:
             self._serial += 1
-            instance = _Instance(self._serial, block, self._trials(block))
+            instance = Instance(self._serial, block, self._trials(block))
             self._running[self._serial] = instance
             self._order.append(instance)
         self._order.sort(key=lambda instance: instance.block.first)
@@ -349,32 +314,3 @@ class RecurRank(Policy):
         total = self.settings.effort * design.spread * 4.0**block.phase * log
         wanted = np.ceil(design.shares * total).astype(np.int64)
         return dict(zip(block.items[design.rows].tolist(), wanted.tolist(), strict=True))
-
-
-def split(block: Block, estimates: FloatArray, drops: Drops = "below_last") -> list[Block]:
-    """Steps 5 and 6: the blocks that follow one whose items' attraction is known to ``2 ** -phase``.
-
-    >>> for part in split(Block(4, 3, 1, np.arange(5)), np.array([0.1, 2.0, 1.9, 0.3, -1.0])):
-    ...     print(part)
-    Block(first=4, positions=2, phase=2, items=array([1, 2]))
-    Block(first=6, positions=1, phase=2, items=array([3, 0]))
-    >>> near = np.array([2.0, 1.2, 0.4, -0.4, -1.5])  # the fourth is 1.6 below the second, and 0.8 below the third
-    >>> [split(Block(0, 2, 1, np.arange(5)), near, rule)[-1].items for rule in ("below_last", "below_gap")]
-    [array([0, 1, 2]), array([0, 1, 2, 3])]
-    """
-    gap = 2.0 * 2.0**-block.phase
-    m = block.positions
-    order = np.argsort(-estimates, kind="stable")
-    values = estimates[order]
-    if drops == "below_last":
-        keep = values[m - 1] - values < gap
-    else:
-        wide = np.flatnonzero(values[m - 1 : -1] - values[m:] >= gap)
-        keep = np.arange(len(order)) < (m + wide[0] if len(wide) else len(order))
-    keep |= np.arange(len(order)) < m
-    order, values = order[keep], values[keep]
-    cuts = [0, *(i for i in range(1, m) if values[i - 1] - values[i] >= gap), len(order)]
-    return [
-        Block(block.first + begin, min(end, m) - begin, block.phase + 1, block.items[order[begin:end]])
-        for begin, end in itertools.pairwise(cuts)
-    ]

@@ -86,6 +86,7 @@ def kl_budget(n_updates: int, exploration: float) -> float:
 def kl_steps(counts: tabular.Counts, exploration: float, *, to_last: bool, order: IntArray = NONE) -> tabular.KLSteps:
     """Compiled steps with KL-UCB bounds; ``order`` has the positions in which a list is filled, if not from the top."""
     k, n_items = len(counts.scores), len(counts.rows)
-    room = [np.full(n_items, -1.0) for _ in range(6)]
-    intervals = Intervals(*room, np.zeros(n_items, dtype=np.int64), np.empty(n_items))
+    observed, clicked, budget, low, high, reach = np.full((6, n_items), -1.0)
+    solved, bound = np.zeros(n_items, dtype=np.int64), np.empty(n_items)
+    intervals = Intervals(observed, clicked, budget, low, high, reach, solved, bound)
     return tabular.KLSteps(counts, exploration, to_last, order, np.empty(k, dtype=np.int64), intervals)
