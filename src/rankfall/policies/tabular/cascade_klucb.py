@@ -35,6 +35,9 @@ class CascadeKLUCB(TabularPolicy):
     attraction under which what was seen of the item would not yet be too surprising. It is much closer to w(e) than
     UCB1's bound where attraction is small. It is found by Newton's method to the last bits of a double.
 
+    The public code of BatchRank's authors (PyClickLambdas), who compare with it, has ``log t`` alone and counts items
+    down to the last click: that is :class:`DCMKLUCB` with ``exploration=0``.
+
     Where ours differs: initialisation and ties, as said in :mod:`rankfall.policies.tabular`; and
     ``log log t``, which is negative or undefined for t < e, is 0 there.
 
