@@ -59,8 +59,8 @@ def play(state: Any, user: SimulatedUser, coins: Any, draws: Any, best: float, t
     ``draws`` (steps, any) holds the random numbers of the policy. ``totals`` (steps + 1, 4) is filled from its first
     row on: regret, lists clicked, topics touched and topics covered, summed.
     """
-    seen = room_to_see(user)
-    shown = np.empty(coins.shape[1], dtype=np.int64)
+    k = coins.shape[1]
+    seen, shown = room_to_see(user, k), np.empty(k, dtype=np.int64)
     for step in range(len(coins)):
         _show(state, draws[step], shown)
         some = look(user, shown, coins[step], seen)

@@ -1,7 +1,7 @@
 """A simulated user of any attraction and click model: how they see a list, where they click, and what it is worth.
 
-The click models are those of :mod:`rankfall.users.click_models`, one chain with ``e_i`` and ``v_i`` by position. All
-sums and products are in the order of the plain forms there, so that both give the same bits.
+Clicks and rewards are those of :mod:`rankfall.kernels.clicks`, which knows items that attract alike wherever they
+stand. Where attraction depends on the items above, it is worked out for the list, and the positions are the items.
 """
 
 import math
@@ -9,69 +9,48 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankfall.kernels.cascade import UserArrays, attraction, covered, some_click
+from rankfall.kernels.cascade import UserArrays, attraction, covered
+from rankfall.kernels.clicks import ClickArrays, clicks, reward
 from rankfall.kernels.jit import compiled, inner
-
-ANY, CLICKS, SATISFIED = 0, 1, 2
-"""What counts as reward, by its place in :data:`rankfall.users.click_models.REWARDS`."""
 
 
 class SimulatedUser(NamedTuple):
     """What attracts a user, and how they go through a list of k."""
 
-    attraction: UserArrays
-    topics: bool  # whether there are topics to cover
-    examination: Any  # (k) e_i
-    termination: Any  # (k) v_i
-    reward: int  # ANY, CLICKS or SATISFIED
+    clicks: ClickArrays  # over L items, or over k positions if attraction depends on the items above
+    reward: int  # what counts: ANY, CLICKS or SATISFIED of the kernels of clicks
+    depends: bool  # whether attraction depends on the items above
+    attraction: UserArrays  # over L items, if it does
+    satisfaction: Any  # (L) if it does
 
 
 class ListSeen(NamedTuple):
     """A list as the user saw it: work space, and what came of it."""
 
     clicked: Any  # (k) booleans
-    chances: Any  # (k) p_i = e_i alpha_i
-    left: Any  # (topics) what the list leaves of each topic
     told: Any  # (3) expected reward, topics touched, topics covered
+    left: Any  # (topics) what the list leaves of each topic
+    reached: Any  # (k + 1)
+    places: Any  # (k) 0, 1, ...
 
 
 @compiled
-def room_to_see(user: SimulatedUser) -> ListSeen:
-    """Work space for the lists of this user."""
-    k = len(user.examination)
-    return ListSeen(np.zeros(k, dtype=np.bool_), np.empty(k), np.empty(len(user.attraction.theta)), np.empty(3))
-
-
-@inner
-def _reward(user: SimulatedUser, chances: Any) -> float:
-    """Expected reward; see :func:`rankfall.users.click_models.expected`."""
-    if user.reward == ANY:
-        return some_click(chances)
-    left = 1.0
-    total = 0.0
-    for i in range(len(chances)):
-        total = total + left * chances[i]
-        left = left * (1.0 - user.termination[i] * chances[i])
-    return total if user.reward == CLICKS else 1.0 - left
+def room_to_see(user: SimulatedUser, k: int) -> ListSeen:
+    """Work space for lists of ``k``."""
+    topics = len(user.attraction.theta)
+    return ListSeen(np.zeros(k, dtype=np.bool_), np.empty(3), np.empty(topics), np.empty(k + 1), np.arange(k))
 
 
 @inner
 def look(user: SimulatedUser, shown: Any, coins: Any, seen: ListSeen) -> bool:
-    """Show a list: fills ``seen``; whether anything was clicked.
-
-    One coin decides on click and satisfaction, as in :func:`rankfall.users.click_models.several`; where the first click
-    ends a list for sure, that is its only one.
-    """
-    attraction(shown, user.attraction, seen.left, seen.chances)
-    for i in range(len(shown)):
-        seen.chances[i] = user.examination[i] * seen.chances[i]
-    seen.told[0] = _reward(user, seen.chances)
-    seen.told[1], seen.told[2] = covered(seen.left) if user.topics else (math.nan, math.nan)
-    seen.clicked[:] = False
-    some = False
-    for i in range(len(shown)):
-        if coins[i] < seen.chances[i]:
-            seen.clicked[i] = some = True
-            if coins[i] < user.termination[i] * seen.chances[i]:
-                break
-    return some
+    """Show a list: fills ``seen``; whether anything was clicked."""
+    items = shown
+    seen.told[1] = seen.told[2] = math.nan
+    if user.depends:
+        attraction(shown, user.attraction, seen.left, user.clicks.attraction)
+        for i in range(len(shown)):
+            user.clicks.satisfaction[i] = user.satisfaction[shown[i]]
+        items = seen.places
+        seen.told[1], seen.told[2] = covered(seen.left)
+    seen.told[0] = reward(user.clicks, items, user.reward, seen.reached)
+    return clicks(user.clicks, items, coins, seen.clicked) > 0

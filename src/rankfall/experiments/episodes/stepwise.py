@@ -7,11 +7,14 @@ import numpy as np
 from rankfall.arrays import FloatArray
 from rankfall.experiments.episodes.play import USER_METHODS, Play, unchanged
 from rankfall.kernels import policy_steps
-from rankfall.kernels.cascade import user_arrays
+from rankfall.kernels.cascade import UserArrays, user_arrays
 from rankfall.kernels.simulated_user import SimulatedUser
 from rankfall.policies.policy import Policy, PolicyLike
-from rankfall.users import Environment, Hybrid, PerItem, User
-from rankfall.users.click_models import REWARDS, ClickModel
+from rankfall.users import ClickChain, Environment, Hybrid, PerItem, User
+from rankfall.users.click_models import REWARDS
+from rankfall.users.user import click_arrays
+
+NOTHING: UserArrays = user_arrays(np.empty((0, 0)), np.empty(0), np.empty(0))
 
 
 def policy_with_compiled_steps(
@@ -38,20 +41,19 @@ def policy_with_compiled_steps(
 
 def simulated_user(user: Environment, k: int) -> SimulatedUser | None:
     """A user as the kernels know them, for lists of ``k``; None for users they do not know."""
-    if not unchanged(user, User, *USER_METHODS):
+    if not unchanged(user, User, *USER_METHODS, "arrays"):
         return None
     assert isinstance(user, User)
-    if type(user.clicks).chain is not ClickModel.chain or (user.clicks.positions or k) < k:
+    model = user.clicks
+    if not type(model).__module__.startswith("rankfall.") or (model.positions or k) < k:
         return None
-    what = user.attraction
-    if unchanged(what, PerItem, "of", "covered") and what.alone is not None:
-        attraction, topics = user_arrays(np.empty((len(what.alone), 0)), what.alone, np.empty(0)), False
-    elif unchanged(what, Hybrid, "of", "covered"):
-        assert isinstance(what, Hybrid)
-        attraction, topics = what.arrays, True
-    else:
-        return None
-    examination, termination = map(np.array, user.clicks.chain(k))
-    if user.clicks.single and (termination != 1.0).any():
-        return None
-    return SimulatedUser(attraction, topics, examination, termination, REWARDS.index(user.rewarded))
+    reward, what = REWARDS.index(user.rewarded), user.attraction
+    if unchanged(what, PerItem, "of", "covered"):
+        arrays = user.arrays(k)
+        return None if arrays is None else SimulatedUser(arrays, reward, False, NOTHING, np.empty(0))
+    if not unchanged(what, Hybrid, "of", "covered") or isinstance(model, ClickChain):
+        return None  # a click chain would need the satisfaction of each list
+    assert isinstance(what, Hybrid)
+    satisfaction = model.satisfaction(np.arange(user.n_items), np.empty(0))
+    of_items = np.ones(user.n_items) if satisfaction is None else np.array(satisfaction)
+    return SimulatedUser(click_arrays(model.chain(k), np.zeros(k), None), reward, True, what.arrays, of_items)
