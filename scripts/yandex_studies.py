@@ -3,8 +3,9 @@
     python scripts/yandex_studies.py yandex-60q.json --out out/yandex --steps 1000000
     python scripts/yandex_studies.py yandex-60q.json --out out/yandex --steps 1000000 --table
 
-The file maps click model (``CM``, ``DCM``, ``PBM``) to query to ``args``: the attraction of ten documents, then what
-the model has by position (DCM: termination, PBM: examination). It is not ours to ship: its terms are unknown. Lists are
+The file maps click model (``CM``, ``PBM``, ``DCM``, ``UBM``, ``CCM``) to query to ``args``: the attraction of ten
+documents, then what the model has (PBM: examination, DCM: termination, both by position; UBM: examination by position
+and last click; CCM: three numbers). It is not ours to ship: its terms are unknown. Lists are
 of 5 out of 10; regret is in expected clicks, for DCM in users who leave satisfied; one run for each query, in which
 every policy sees the same coins. Each run is
 kept as a line of ``runs.jsonl``, and is not made again. ``--table`` prints the results as Markdown.
@@ -29,6 +30,7 @@ from rankfall import (
     CascadeSWUCB,
     CascadeTS,
     CascadeUCB1,
+    ClickChain,
     DependentClick,
     Drifting,
     PerItem,
@@ -36,6 +38,7 @@ from rankfall import (
     RankedEXP3,
     TopRank,
     User,
+    UserBrowsing,
     simulate,
 )
 from rankfall.arrays import FloatArray
@@ -50,7 +53,16 @@ MODELS = {
     "CM": lambda alpha, *_: User(PerItem(alpha), Cascade(), "clicks"),
     "PBM": lambda alpha, examination, *_: User(PerItem(alpha), PositionBased(examination), "clicks"),
     "DCM": lambda alpha, termination, *_: User(PerItem(alpha), DependentClick(termination), "satisfied"),
+    "UBM": lambda alpha, examination, *_: User(PerItem(alpha), UserBrowsing(by_last_click(examination)), "clicks"),
+    "CCM": lambda alpha, *continuation: User(PerItem(alpha), ClickChain(continuation[:3]), "clicks"),
 }
+
+
+def by_last_click(examination: list[list[float]]) -> list[list[float]]:
+    """Rows as :class:`UserBrowsing` has them; those of the file have the column for no click last."""
+    return [[row[-1], *row[:i]] for i, row in enumerate(examination)]
+
+
 KINDS = (*MODELS, "changing CM")
 
 

@@ -26,6 +26,10 @@ def queries(tmp_path):
         model: {f"q{n}": {"args": [rng.random(10).tolist(), np.linspace(1, 0.3, 10).tolist(), 1]} for n in range(12)}
         for model in ("CM", "DCM", "PBM")
     }
+    table = np.tril(rng.random((10, 10)), -1)
+    table[:, -1] = 0.9  # nothing clicked above
+    made["UBM"] = {f"q{n}": {"args": [rng.random(10).tolist(), table.tolist(), 1]} for n in range(12)}
+    made["CCM"] = {f"q{n}": {"args": [rng.random(10).tolist(), 0.9, 0.8, 0.1, 1]} for n in range(12)}
     file = tmp_path / "queries.json"
     file.write_text(json.dumps(made))
     return file
@@ -36,7 +40,7 @@ def test_every_policy_runs_once_on_every_query_and_what_is_there_is_kept(studies
     said = CliRunner().invoke(studies.main, asked)
     assert said.exit_code == 0, said.output
     rows = [json.loads(line) for line in (tmp_path / "out" / "runs.jsonl").read_text().splitlines()]
-    assert len(rows) == 2 * (3 * len(studies.policies(300)) + len(studies.forgetting(300)))
+    assert len(rows) == 2 * (5 * len(studies.policies(300)) + len(studies.forgetting(300)))
     assert len({tuple(row["case"]) for row in rows}) == len(rows)
     again = CliRunner().invoke(studies.main, [*asked, "--queries", "3", "--users", "PBM"])
     more = (tmp_path / "out" / "runs.jsonl").read_text().splitlines()
@@ -57,3 +61,11 @@ def test_users_who_change_go_through_different_queries(studies, queries):
     people = studies.users(json.loads(queries.read_text()), "changing CM", 1000)
     seen = {id(people[0].at(step)) for step in range(0, 1000, 100)}
     assert len(seen) == studies.CHANGES
+
+
+def test_browsing_is_by_position_and_last_click(studies, queries):
+    models = json.loads(queries.read_text())
+    user = studies.users(models, "UBM", 1000)[0]
+    alpha, table, _ = models["UBM"]["q0"]["args"]
+    first, second = 0.9 * alpha[3], table[1][0] * alpha[7]
+    assert user.reward([3, 7]) == pytest.approx(first + first * second + (1 - first) * 0.9 * alpha[7])

@@ -74,6 +74,14 @@ def test_every_attraction(name, kind):
     check_equal(made(name), User(attraction(kind, rng), clicks("dependent", rng)), 3)
 
 
+@pytest.mark.parametrize(("model", "reward"), PAIRS)
+def test_attraction_that_depends_on_the_list_with_every_click_model(model, reward):
+    rng = np.random.default_rng(11)
+    user = User(attraction("hybrid", rng), clicks(model, rng), reward)
+    assert is_compiled(made("CascadeUCB1"), user, 3) == (model != "chain")  # whose satisfaction depends on it too
+    check_equal(made("CascadeUCB1"), user, 3)
+
+
 @pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_lists_of_any_length(name, k):
