@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankfall.arrays import FloatArray, IntArray, finite, frozen
+from rankfall.arrays import BoolArray, FloatArray, IntArray, finite, frozen
 from rankfall.catalog import Catalog
 from rankfall.errors import ProblemError
-from rankfall.kernels import ranked
+from rankfall.kernels import ranked, ranked_steps
 from rankfall.policies.ranked.policy import Choices, RankedPolicy, RankedSettings
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request
@@ -90,7 +90,9 @@ class RankedZooming(RankedPolicy):
         shape = (self.k, self.n_items)
         self.arrays = {"counts": np.zeros(shape), "sums": np.zeros(shape), "active": np.zeros(shape, dtype=bool)}
         for position in range(self.k):
-            self._cover(position)
+            ranked_steps.cover(
+                self.arrays["counts"][position], self.arrays["active"][position], self.distances, self.radius
+            )
 
     def choose(self, request: Request, rng: np.random.Generator) -> Ranking:  # noqa: ARG002 - draws nothing
         """Show what the bandits choose."""
@@ -109,21 +111,26 @@ class RankedZooming(RankedPolicy):
         )
         return Ranking.trusted(items, Choices(chosen.tolist(), []), self.catalog)
 
-    def tell(self, chosen: Choices, shown: IntArray, clicks: list[int]) -> None:
+    def tell(self, chosen: Choices, shown: IntArray, clicked: BoolArray) -> None:
         """Only those down to the first click are told."""
-        told = min(self.k, clicks[0] + 1) if clicks else self.k
-        for position, choice in enumerate(chosen.items[:told]):
-            if choice >= 0:
-                self.arrays["counts"][position, choice] += 1.0
-                if position in clicks and choice == shown[position]:
-                    self.arrays["sums"][position, choice] += 1.0
-                self._cover(position)
+        known, choices = self.arrays, np.array(chosen.items, dtype=np.int64)
+        ranked_steps.zooming_tell(
+            known["counts"], known["sums"], known["active"], self.distances, self.radius, shown, choices, clicked
+        )
 
-    def _cover(self, position: int) -> None:
-        """Activate items until all are covered."""
-        counts, active = self.arrays["counts"][position], self.arrays["active"][position]
-        while (row := ranked.uncovered(counts, active, self.distances, self.radius)) >= 0:
-            active[row] = True
+    def compiled_state(self, k: int, rng: np.random.Generator) -> ranked_steps.RankedZoomingSteps:  # noqa: ARG002
+        """Zooming at each position."""
+        known, everything = self.arrays, np.ones(self.n_items, dtype=bool)
+        return ranked_steps.RankedZoomingSteps(
+            known["counts"],
+            known["sums"],
+            known["active"],
+            self.distances,
+            self.radius,
+            self.settings.correlated,
+            everything,
+            np.empty(k, dtype=np.int64),
+        )
 
 
 def item_distances(catalog: Catalog, given: ArrayLike | None) -> FloatArray:
