@@ -20,6 +20,7 @@ def test_the_public_surface() -> None:
         "Bound",
         "BubbleRank",
         "C2UCB",
+        "C4UCB",
         "Cascade",
         "CascadeDUCB",
         "CascadeHybrid",

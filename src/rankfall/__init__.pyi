@@ -90,6 +90,9 @@ from .policies.forgetting import (
 from .policies.forgetting import (
     Window as Window,
 )
+from .policies.linear.conservative import (
+    C4UCB as C4UCB,
+)
 from .policies.linear.empirical_bayes import (
     Statistics as Statistics,
 )
