@@ -120,6 +120,12 @@ from .policies.linear.lin_ucb import (
 from .policies.linear.lin_ucb import (
     CascadeLinUCBFull as CascadeLinUCBFull,
 )
+from .policies.linear.logistic import (
+    UCBCCA as UCBCCA,
+)
+from .policies.linear.logistic import (
+    UCBCCAPlus as UCBCCAPlus,
+)
 from .policies.linear.lsb import (
     CascadeLSB as CascadeLSB,
 )
@@ -137,6 +143,12 @@ from .policies.linear.policy import (
 )
 from .policies.linear.prior import (
     Prior as Prior,
+)
+from .policies.linear.variance_aware import (
+    VAC2UCB as VAC2UCB,
+)
+from .policies.linear.variance_aware import (
+    CascadeWOFUL as CascadeWOFUL,
 )
 from .policies.many_users.across import (
     AcrossUsers as AcrossUsers,

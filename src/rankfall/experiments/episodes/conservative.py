@@ -24,7 +24,7 @@ def conservative_policy_with_cascade_user(
 ) -> Play | None:
     """A :class:`C4UCB` without context, and a user with hybrid attraction who clicks by the cascade."""
     arrays = arrays_of(user)
-    if arrays is None or not unchanged(policy, C4UCB, "rank", "update", "choose", "learn"):
+    if arrays is None or not unchanged(policy, C4UCB, "rank", "update", "choose", "learn", "teach"):
         return None
     assert isinstance(policy, C4UCB)
     if policy.context is not None or policy.exploration != "ucb":

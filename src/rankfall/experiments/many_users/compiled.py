@@ -90,7 +90,7 @@ def play_compiled(
 def _is_compiled(policy: ManyUsers, users: int) -> bool:
     """Whether a policy does nothing that the kernels do not know of."""
     one = policy.policy
-    if not unchanged(one, LinearPolicy, "rank", "update", "choose", "learn", "seen"):
+    if not unchanged(one, LinearPolicy, "rank", "update", "choose", "learn", "teach", "seen"):
         return False
     if one.forgetting is not None or one.context is not None or one.learns_from == "last_click":
         return False

@@ -377,9 +377,16 @@ class LinearPolicy(Policy):
             earned = np.array([rewards.get(position, 0.0) for position in range(len(clicked))])
         with self._model.lock:
             if self._crosses is None:
-                self._model.learn(features[: len(earned)], earned)
+                self.teach(features, earned)
             else:
                 self._crosses.learn(features[: len(earned)], c, clicked, earned)
+
+    def teach(self, features: FloatArray, earned: FloatArray) -> None:
+        """Have the model learn from the features of a list (k, columns), of which the first items were seen and earned.
+
+        Policies that are not plain ridge regression do it otherwise. Called with the lock of the model.
+        """
+        self._model.learn(features[: len(earned)], earned)
 
     def learn_outcome(
         self, ranking: Ranking, clicks: list[int], position: int, reward: float, earned: float | None = None
