@@ -59,6 +59,7 @@ def test_the_public_surface() -> None:
         "Explanation",
         "FeedbackError",
         "FileError",
+        "GreedyESCB",
         "Hour",
         "Hybrid",
         "IndependentUsers",

@@ -90,6 +90,9 @@ from .policies.forgetting import (
 from .policies.forgetting import (
     Window as Window,
 )
+from .policies.greedy_escb import (
+    GreedyESCB as GreedyESCB,
+)
 from .policies.linear.conservative import (
     C4UCB as C4UCB,
 )
