@@ -82,7 +82,8 @@ def _world(words: Mapping[str, Any], k: int, user: int, users: int, repeat: int,
         return made.catalog, _in_context(words, x, z, made.theta, made.beta, user, repeat)
     if source == "sphere":
         made = _made(on_sphere, "sphere", words["sphere"], repeat)
-        return made.catalog, _user(words, _on_sphere(made.catalog.relevance @ made.beta[0], words.get("logit")))
+        z, beta = made.catalog.relevance, made.beta[0]
+        return made.catalog, _user(words, _logistic(z @ beta, words["logit"]) if "logit" in words else Linear(z, beta))
     if source == "intents":
         crowd = _made(generate_intents, "intents", words["intents"], repeat)
         return _items(crowd.n_items), crowd
@@ -92,18 +93,16 @@ def _world(words: Mapping[str, Any], k: int, user: int, users: int, repeat: int,
     return _items(len(alpha)), _user(words, PerItem(alpha))
 
 
-def _on_sphere(alpha: FloatArray, logit: Any) -> PerItem:
-    """Attraction as it is; with ``logit`` log-odds that go from the first to the second, as it goes from 0 to 1.
+def _logistic(places: FloatArray, logit: Any) -> PerItem:
+    """Attraction whose log-odds go from the first to the second of ``logit``, as places go from 0 to 1.
 
-    >>> _on_sphere(np.array([0.0, 0.5, 1.0]), (-1.0, 1.0)).alone.round(3)
+    >>> _logistic(np.array([0.0, 0.5, 1.0]), (-1.0, 1.0)).alone.round(3)
     array([0.269, 0.5  , 0.731])
     """
-    if logit is None:
-        return PerItem(np.clip(alpha, 0.0, 1.0))
     low, high = finite("logit", logit, 1, ProblemError) if np.shape(logit) == (2,) else (np.nan, np.nan)
     if not low < high:
         raise ProblemError(f"logit must be two log-odds, the lower one first, got {logit!r}")
-    return PerItem(1.0 / (1.0 + np.exp(-(low + (high - low) * alpha))))
+    return PerItem(1.0 / (1.0 + np.exp(-(low + (high - low) * places))))
 
 
 def _of_dataset(words: Mapping[str, Any], user: int, repeat: int, data: Data) -> World:

@@ -16,6 +16,7 @@ from rankfall import (
     Discount,
     FeedbackError,
     Number,
+    Prior,
     ProblemError,
     check_policy,
     generate,
@@ -150,6 +151,13 @@ def test_the_baseline_keeps_to_what_was_asked_for() -> None:
 def test_features_of_a_request_are_those_of_the_baseline_too() -> None:
     policy = C4UCB(Catalog(relevance=[[1.0], [0.5]]), request_features={"match": Number()})
     assert policy.rank(2, candidates=[0, 1], features=[[0.2], [0.7]]).features.tolist() == [[1.0, 0.2], [0.5, 0.7]]
+
+
+def test_one_with_a_prior_keeps_an_account_of_its_own() -> None:
+    policy = C4UCB(sphere()[0])
+    twin = policy.with_prior(Prior.identity(4))
+    twin.update(twin.rank(K), None)
+    assert (policy.shown, twin.shown) == ((0, 0), (0, 1))
 
 
 def test_it_keeps_the_contract() -> None:

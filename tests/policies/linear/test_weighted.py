@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rankfall import (
     UCBCCA,
     VAC2UCB,
+    AcrossUsers,
     CascadeLinUCB,
     CascadeUser,
     CascadeWOFUL,
@@ -179,8 +180,9 @@ def test_what_they_refuse(kind: type[WeightedPolicy]) -> None:
     with pytest.raises(ProblemError, match="take no context"):
         kind(CATALOG, context={"hour": {"kind": "hour"}})
     policy = kind(CATALOG)
-    with pytest.raises(ProblemError, match=f"{kind.__name__} starts from the identity"):
-        policy.with_prior(Prior.identity(5))
+    for start in (lambda: policy.with_prior(Prior.identity(5)), lambda: AcrossUsers(policy)):
+        with pytest.raises(ProblemError, match=f"{kind.__name__} starts from the identity"):
+            start()
 
 
 def test_a_state_without_its_second_model() -> None:

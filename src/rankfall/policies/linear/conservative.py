@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Never
+from typing import Any, NamedTuple, Never, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from rankfall.catalog import Catalog
 from rankfall.errors import CatalogError, ProblemError
 from rankfall.kernels.conservative import BASELINE, OWN, affordable, click_chance, enter
 from rankfall.policies.linear.policy import LinearPolicy
+from rankfall.policies.linear.prior import Prior
 from rankfall.policies.linear.settings import LinearSettings
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request, check_request
@@ -125,6 +126,12 @@ class C4UCB(LinearPolicy):
     def account(self) -> FloatArray:
         """What its own lists were sure to earn, how many they were, and how many baselines; live."""
         return self._account
+
+    def with_prior(self, prior: Prior) -> Self:
+        """The same policy, which has seen and shown the same and starts from this prior; a copy of it."""
+        twin = super().with_prior(prior)
+        twin._account = self._account.copy()
+        return twin
 
     def baseline(self, k: int) -> IntArray:
         """The baseline of ``k`` items, out of all of them."""
