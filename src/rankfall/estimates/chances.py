@@ -105,6 +105,15 @@ class ListChances:
             given: FloatArray = self.down_to / self.above
         return given
 
+    def plain(self) -> dict[str, list[float]]:
+        """Of one list, for JSON; :meth:`given_above` makes it again from this.
+
+        >>> ListChances.uniform([4], [2], 2).plain()
+        {'given_above': [0.25, 0.3333333333333333], 'at_position': [0.25, 0.25]}
+        """
+        plain = {"given_above": np.nan_to_num(self.given()[0]).tolist()}
+        return plain if self.at_position is None else {**plain, "at_position": self.at_position[0].tolist()}
+
     def take(self, which: IntArray) -> ListChances:
         """Those of these lists."""
         return ListChances(self.down_to[which], None if self.at_position is None else self.at_position[which])
