@@ -14,14 +14,14 @@ from rankfall.estimates import ListChances
 
 def test_uniform_lists() -> None:
     even = PlackettLuce([1.0] * 5, 3)
-    found = ListChances.uniform([5] * 60, [3] * 60, 3)
+    found = ListChances.uniform([5] * 60, np.ones((60, 3)))
     assert found.down_to == pytest.approx(even.chances(even.lists).down_to)
     assert found.at_position == pytest.approx(even.at_position(even.lists))
     assert found.given()[0] == pytest.approx([1 / 5, 1 / 4, 1 / 3])
 
 
 def test_shorter_lists_go_on_as_if_nothing_stood_there() -> None:
-    found = ListChances.uniform([4, 4], [3, 1], 3)
+    found = ListChances.uniform([4, 4], [[True] * 3, [True, False, False]])
     assert found.down_to[1].tolist() == [0.25, 0.25, 0.25]
     assert found.at_position is not None
     assert found.at_position[1].tolist() == [0.25, 1.0, 1.0]

@@ -3,6 +3,7 @@
 from rankfall.estimates.chances import ListChances
 from rankfall.estimates.estimators import ESTIMATORS, Estimate, Estimator, contributions, estimate_all
 from rankfall.estimates.interval import Interval
+from rankfall.estimates.policy_chances import KnownChances, chances_under, drawn_lists
 from rankfall.estimates.reward_model import Predicted, RewardModel, predicted
 from rankfall.estimates.rewards import CountedAs, position_rewards
 
@@ -12,10 +13,13 @@ __all__ = [
     "Estimate",
     "Estimator",
     "Interval",
+    "KnownChances",
     "ListChances",
     "Predicted",
     "RewardModel",
+    "chances_under",
     "contributions",
+    "drawn_lists",
     "estimate_all",
     "position_rewards",
     "predicted",

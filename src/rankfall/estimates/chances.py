@@ -56,17 +56,18 @@ class ListChances:
         return cls(np.asarray(np.cumprod(given, axis=1), dtype=np.float64), alone)
 
     @classmethod
-    def uniform(cls, pool: ArrayLike, lengths: ArrayLike, k: int) -> ListChances:
-        """Of lists drawn at random without replacement: out of ``pool`` (lists,) items, of ``lengths`` (lists,).
+    def uniform(cls, pool: ArrayLike, free: ArrayLike) -> ListChances:
+        """Of lists drawn at random without replacement, out of ``pool`` (lists,) items.
 
-        >>> ListChances.uniform([4], [2], 2).down_to
-        array([[0.25      , 0.08333333]])
+        ``free`` (lists, k) are the positions that are drawn; at others an item is held, or nothing is there.
+
+        >>> ListChances.uniform([4], [[True, True, False]]).down_to
+        array([[0.25      , 0.08333333, 0.08333333]])
         """
-        items, length = np.asarray(pool, dtype=np.float64)[:, None], np.asarray(lengths)[:, None]
-        place = np.arange(k)
-        there = place < length
-        given = np.where(there, 1.0 / np.maximum(items - place, 1.0), 1.0)
-        return cls.given_above(given, np.where(there, 1.0 / items, 1.0))
+        items, drawn = np.asarray(pool, dtype=np.float64)[:, None], np.asarray(free, dtype=bool)
+        left = items - np.cumsum(drawn, axis=1) + drawn
+        alone = np.where(drawn, 1.0 / np.maximum(items, 1.0), 1.0)
+        return cls.given_above(np.where(drawn, 1.0 / np.maximum(left, 1.0), 1.0), alone)
 
     @classmethod
     def of_drawn(cls, shown: IntArray, drawn: IntArray) -> ListChances:
@@ -108,7 +109,7 @@ class ListChances:
     def plain(self) -> dict[str, list[float]]:
         """Of one list, for JSON; :meth:`given_above` makes it again from this.
 
-        >>> ListChances.uniform([4], [2], 2).plain()
+        >>> ListChances.uniform([4], [[True, True]]).plain()
         {'given_above': [0.25, 0.3333333333333333], 'at_position': [0.25, 0.25]}
         """
         plain = {"given_above": np.nan_to_num(self.given()[0]).tolist()}

@@ -188,7 +188,7 @@ def estimate_all(
     resamples : how many for intervals by the bootstrap; 0 for none.
     seed : of the bootstrap.
 
-    >>> uniform = ListChances.uniform([2, 2, 2, 2], [1, 1, 1, 1], 1)
+    >>> uniform = ListChances.uniform([2] * 4, [[True]] * 4)
     >>> first = ListChances([[1.0], [0.0], [1.0], [0.0]])
     >>> found = estimate_all(uniform, first, [[1], [0], [0], [1]])
     >>> {name: one.value for name, one in found.items()}

@@ -222,11 +222,7 @@ class RandomLists:
         if self._rules is not None:
             return ListChances.given_above([self._rules.chances_of(rows, self._pool, self._held()).given_above])
         free = np.array([position not in self._fixed for position in range(self._k)])
-        above = np.cumsum(free) - free
-        items = len(self._pool)
-        return ListChances.given_above(
-            [np.where(free, 1.0 / np.maximum(items - above, 1), 1.0)], [np.where(free, 1.0 / max(items, 1), 1.0)]
-        )
+        return ListChances.uniform([len(self._pool)], free[None])
 
     def mixed(self, share: float, rows: IntArray, chosen: IntArray) -> ListChances:
         """How likely a list is to be shown where a share is drawn, and the others are the one that is chosen."""
