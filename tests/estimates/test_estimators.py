@@ -199,11 +199,13 @@ def test_missing_support_is_told() -> None:
     assert found["rips"].value == 1.0
     assert np.isnan(found["sn_rips"].value)
     assert "no list of the log agrees with the policy down to position 2" in found["rips"].warnings[0]
-    assert "position 1;" in found["ips"].warnings[0]
+    assert "from top to bottom; what is there counts as nothing" in found["ips"].warnings[0]
+    assert (found["rips"].reach, found["ips"].reach) == (1, 0)
     half = ListChances.of_drawn(shown, np.array([[[0, 1]], [[2, 1]]] * 50))
     assert "average 0.50 and not 1" in estimate_all(logged, half, np.ones((100, 2)))["rips"].warnings[0]
     few = estimate_all(logged.take(np.arange(4)), half.take(np.arange(4)), np.ones((4, 2)))
     assert "do not trust" in few["rips"].warnings[-1]
+    assert few["rips"].reach == 2
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.table import Table
 
-from rankfall.estimates.estimators import ASSUMES
 from rankfall.experiments.figures.estimates import EstimateRow
 
 if TYPE_CHECKING:
@@ -21,15 +20,18 @@ if TYPE_CHECKING:
     from rankfall.users.fitting.fitted import Fitted
 
 LABELS = {
-    "ips": "IPS, whole lists",
-    "sn_ips": "IPS, self-normalised",
-    "iips": "IIPS, independent",
-    "sn_iips": "IIPS, self-normalised",
-    "rips": "RIPS, cascade",
-    "sn_rips": "RIPS, self-normalised",
-    "direct": "direct method",
+    "ips": "IPS",
+    "sn_ips": "SN-IPS",
+    "iips": "IIPS",
+    "sn_iips": "SN-IIPS",
+    "rips": "RIPS",
+    "sn_rips": "SN-RIPS",
+    "direct": "direct",
     "cascade_dr": "Cascade-DR",
 }
+_RIGHT = "Right on average: IPS always; RIPS and Cascade-DR if clicks do not depend on items below"
+_IIPS = "; IIPS if they depend on item and position only"
+_DIRECT = "; direct if the fitted users are right. SN: self-normalised"
 
 
 def say(
@@ -43,12 +45,11 @@ def say(
     """Print it."""
     what = "share of lists clicked" if counted == "any" else "clicks on a list"
     table = Table(title=f"{what.capitalize()}, from {len(judged):,} lists", title_justify="left")
-    for heading in ("policy", "estimator", "value", "95 %", "bootstrap", "effective lists", "right if"):
+    for heading in ("policy", "estimator", "value", "95 %", "bootstrap", "effective lists"):
         table.add_column(heading, justify="right" if heading in ("value", "effective lists") else "left")
     logged = judged.earned(counted)
-    table.add_row(
-        "as logged", "mean", f"{logged.value:.4f}", _ends(logged.low, logged.high), "", f"{len(judged):,}", ""
-    )
+    ends = _ends(logged.low, logged.high)
+    table.add_row("as logged", "mean", f"{logged.value:.4f}", ends, "", f"{len(judged):,}")
     for one in found:
         table.add_section()
         name = one.snapshot.name
@@ -63,8 +64,9 @@ def say(
             f"with it down to position 1, 2, ...: {agreed}{' ...' if len(one.agreed) > 5 else ''}",
             highlight=False,
         )
-        for warning in dict.fromkeys(_warnings(one)):
+        for warning in _warnings(one):
             console.print(f"  Warning: {warning}", highlight=False)
+    console.print(f"{_RIGHT}{_IIPS if counted == 'clicks' else ''}{_DIRECT}.", highlight=False)
     for name, on in simulated.items():
         console.print(
             f"{name}, simulated on users fitted to the first part ({fitted.model}): {on.snapshot:.4f} as it is, "
@@ -86,31 +88,47 @@ def _rows(one: Judgement) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     if one.bounds is not None:
         low, high = one.bounds.low, one.bounds.high
-        between = _ends(low.value, high.value)
-        rows.append(("bounds", "", _ends(low.low, high.high), "", "", f"{ASSUMES['rips']}; value {between}"))
+        rows.append(("at least", f"{low.value:.4f}", _ends(low.low, low.high), "", ""))
+        rows.append(("at most", f"{high.value:.4f}", _ends(high.low, high.high), "", ""))
     if one.by_item is not None:
         rate = one.by_item.interval
-        told = f"{ASSUMES['iips']}; {one.by_item.missing:.0%} of its positions are without a rate"
-        rows.append(("click rates of items", f"{rate.value:.4f}", _ends(rate.low, rate.high), "", "", told))
+        rows.append(("click rates of items", f"{rate.value:.4f}", _ends(rate.low, rate.high), "", ""))
     for name, found in one.estimates.items():
-        size = "" if name == "direct" else f"{found.effective.min():,.1f}"
-        value = "none" if np.isnan(found.value) else f"{found.value:.4f}"
+        size = f"{found.effective.min():,.1f}"
+        ends = _ends(found.interval.low, found.interval.high)
         again = "" if found.resampled is None else _ends(*found.resampled)
-        rows.append((LABELS[name], value, _ends(found.interval.low, found.interval.high), again, size, ASSUMES[name]))
+        if np.isnan(found.value) or not found.reach:
+            rows.append((LABELS[name], "none", "", "", size))
+        elif name == "direct":  # an interval would not know how wrong the model may be
+            rows.append((LABELS[name], f"{found.value:.4f}", "", "", ""))
+        elif name in ("ips", "iips", "rips") and found.reach < len(found.effective):
+            rows.append((LABELS[name], f"too low: {found.value:.4f}", ends, again, size))
+        else:
+            rows.append((LABELS[name], f"{found.value:.4f}", ends, again, size))
     return rows
 
 
 def _warnings(one: Judgement) -> list[str]:
-    return [f"{LABELS[name]}: {told}" for name, found in one.estimates.items() for told in found.warnings]
+    """Each warning once, with the estimators it is about."""
+    about: dict[str, list[str]] = {}
+    for name, found in one.estimates.items():
+        for told in found.warnings:
+            about.setdefault(told, []).append(LABELS[name])
+    if one.bounds is not None:
+        about["bounds hold if clicks do not depend on items below"] = ["at least, at most"]
+    if one.by_item is not None:
+        told = "right if clicks depend on item and position only, and what was shown not on who asked"
+        about[f"{told}; {one.by_item.missing:.0%} of its positions have no rate"] = ["click rates of items"]
+    return [f"{', '.join(names)}: {told}" for told, names in about.items()]
 
 
 def rows_of_figure(found: Sequence[Judgement]) -> list[EstimateRow]:
-    """The lines of the figure: those estimates that have an interval."""
+    """The lines of the figure: estimates that speak of all positions."""
     return [
         EstimateRow(one.snapshot.name, LABELS[name], each.value, each.interval.low, each.interval.high)
         for one in found
         for name, each in one.estimates.items()
-        if not np.isnan(each.interval.error)
+        if each.reach == len(each.effective) or name in ("direct", "cascade_dr")
     ]
 
 

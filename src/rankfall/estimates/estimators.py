@@ -51,6 +51,11 @@ ASSUMES: dict[Estimator, str] = {
     "cascade_dr": "clicks do not depend on items below",
 }
 """What must hold of clicks for each estimator to be right on average."""
+_BELOW = {
+    **dict.fromkeys(("ips", "iips", "rips"), "what is there counts as nothing, so the value is too low"),
+    "cascade_dr": "what is there is the model's word alone",
+}
+_NORMALISED = "so there is no value"
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +81,11 @@ class Estimate:
     def value(self) -> float:
         """The estimate."""
         return self.interval.value
+
+    @property
+    def reach(self) -> int:
+        """Down to which position, counted from 1, some list of the log agrees with the policy; 0 for none."""
+        return int(np.argmin(np.append(self.effective, 0.0) > 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +218,8 @@ def estimate_all(
             ends = bootstrap(total.value, len(earned), resamples, np.random.default_rng(seed))
         weighs = name != "direct"
         size = effective_size(total.weights) if weighs else np.full(earned.shape[1], float(len(earned)))
-        told = warnings_of(total.weights) if weighs else ()
+        below, whole = _BELOW.get(name, _NORMALISED), name in ("ips", "sn_ips")
+        told = warnings_of(total.weights, below, whole=whole) if weighs else ()
         found[name] = Estimate(name, total.interval(), ends, size, told)
     return found
 

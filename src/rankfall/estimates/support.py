@@ -21,34 +21,32 @@ def effective_size(weights: FloatArray) -> FloatArray:
     return size
 
 
-def warnings_of(weights: FloatArray) -> tuple[str, ...]:
+def warnings_of(weights: FloatArray, below: str, *, whole: bool = False) -> tuple[str, ...]:
     """What makes an estimate with these weights (lists, k) doubtful, in words.
 
     Weights are 1 on average if the logging policy may show all that the other one shows. Where their mean is lower by
-    more than chance explains, it may not; and where few lists carry all the weight, chance cannot be told.
+    more than chance explains, it may not; and where few lists carry all the weight, chance cannot be told. ``below``
+    says what comes of positions without any weight; ``whole`` that weights are of whole lists.
     """
     n = len(weights)
     mean = weights.mean(axis=0)
     told = []
     if not mean.all():
-        place = int(np.argmin(mean != 0.0)) + 1
-        told.append(
-            f"support is missing: no list of the log agrees with the policy down to position {place}; what is below "
-            "counts as nothing, so the value is too low"
-        )
+        where = "from top to bottom" if whole else f"down to position {int(np.argmin(mean != 0.0)) + 1}"
+        told.append(f"support is missing: no list of the log agrees with the policy {where}; {below}")
     error = weights.std(axis=0) / np.sqrt(n)
     low = (mean > 0.0) & (mean + 3.0 * error < 0.95)
     if low.any():
         place = int(np.argmax(low))
+        where = "" if whole else f" at position {place + 1}"
         told.append(
-            f"support is missing: weights at position {place + 1} average {mean[place]:.2f} and not 1, so the log does "
-            "not have all that the policy shows; self-normalised values speak of the part that it has"
+            f"support is missing: weights{where} average {mean[place]:.2f} and not 1, so the log does not have all "
+            "that the policy shows"
         )
     size = effective_size(weights)
-    if (size < FEW).any():
-        place = int(np.argmax(size < FEW))
-        told.append(
-            f"from position {place + 1} on the effective sample size is {size[place:].min():.1f} or so: do not trust "
-            "the interval"
-        )
+    few = (size > 0.0) & (size < FEW)
+    if few.any():
+        place = int(np.argmax(few))
+        where = "" if whole else f"from position {place + 1} on "
+        told.append(f"{where}few lists count (effective sample size {size[place]:.1f}): do not trust the interval")
     return tuple(told)

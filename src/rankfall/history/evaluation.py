@@ -143,6 +143,8 @@ def judge(
     predictions = None if model is None else predicted(shown, drawn, model(list(ids)))
     logged, options = judged.chances.take(which), {"resamples": resamples, "seed": seed}
     if judged.basis == "positions":
+        if counted == "any":  # it always depends on the items above whether a click is the first
+            logged = ListChances(logged.down_to)
         found_all = estimate_all(logged, chosen, rewards, predictions, **options)
         return Judgement(snapshot, len(which), agreed, found_all)
     if judged.basis == "lists":
