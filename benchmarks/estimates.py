@@ -29,8 +29,8 @@ from rankfall.users.fitting.reward_model import reward_model
 
 ITEMS, RANDOM = 10, 0.2
 LENGTHS, SIZES = (1, 3, 5, 10), (1_000, 10_000, 100_000)
-LARGEST = 10_000
-"""Up to this size of a log, intervals by the bootstrap are made too, and all repeats."""
+RESAMPLED, LARGEST = 1_000, 100_000
+"""Of logs up to the first size, intervals by the bootstrap are made too; of the largest a quarter of the repeats."""
 ALPHA = np.linspace(0.35, 0.05, ITEMS)
 SHOWN = np.array([2, 0, 4, 1, 3, 6, 5, 8, 7, 9])
 """What the service shows, and what it draws items by: each is twice as likely as the one after the next."""
@@ -105,7 +105,7 @@ def one_log(service: FifthAtRandom | EveryListDrawn, user: User, k: int, n: int,
     fitted = fit_cascade(draw_log(user, service.log(n, rng)[0], seed + 10_000), prior=1.0)
     drawn = np.broadcast_to(wanted, (n, 1, k))
     model = predicted(lists, drawn, reward_model(fitted, range(ITEMS), "clicks"))
-    again = 200 if n <= LARGEST else 0
+    again = 200 if n <= RESAMPLED else 0
     found = estimate_all(chances, ListChances.of_drawn(lists, drawn), clicks, model, resamples=again, seed=seed)
     rows: list[dict[str, object]] = []
     for name, one in found.items():
@@ -128,7 +128,7 @@ def study(repeats: int) -> pl.DataFrame:
     """A row for each way to log, kind of people, length of lists, size of the log and estimator."""
     frames = []
     for k, n in itertools.product(LENGTHS, SIZES):
-        times = repeats if n <= LARGEST else max(2, repeats // 4)
+        times = repeats if n < LARGEST else max(2, repeats // 4)
         for name, service in zip(LOGGING, (FifthAtRandom(k), EveryListDrawn(k)), strict=True):
             for who, user in people(k).items():
                 rows = [row for seed in range(times) for row in one_log(service, user, k, n, seed)]

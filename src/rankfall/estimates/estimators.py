@@ -26,6 +26,7 @@ Policies under the Cascade Behavior Model, WSDM 2022.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -97,16 +98,21 @@ class _Sum:
     offset: FloatArray
     normalised: bool
 
+    @cached_property
+    def weighed(self) -> FloatArray:
+        """(lists, k) weight times reward."""
+        product: FloatArray = self.weights * self.rewards
+        return product
+
     def value(self, times: FloatArray) -> float:
         """The estimate, if list n is there ``times[n]`` times."""
-        lists = times.sum()
-        earned = times @ (self.weights * self.rewards)
+        earned = times @ self.weighed
         if self.normalised:
             mean = times @ self.weights
             if not mean.all():
                 return np.nan
             return float((earned / mean).sum())
-        return float((earned.sum() + times @ self.offset) / lists)
+        return float((earned.sum() + times @ self.offset) / times.sum())
 
     def interval(self) -> Interval:
         n = len(self.rewards)
@@ -116,12 +122,12 @@ class _Sum:
         mean = self.weights.mean(axis=0)
         if not mean.all():
             return Interval(np.nan, np.nan)
-        by_position = (self.weights * self.rewards).mean(axis=0) / mean
+        by_position = self.weighed.mean(axis=0) / mean
         around = (self.weights * (self.rewards - by_position) / mean).sum(axis=1)  # the delta method
         return Interval(float(by_position.sum()), float(np.sqrt((around**2).sum())) / n)
 
     def each(self) -> FloatArray:
-        total: FloatArray = (self.weights * self.rewards).sum(axis=1) + self.offset
+        total: FloatArray = self.weighed.sum(axis=1) + self.offset
         return total
 
 
