@@ -10,6 +10,8 @@ import re
 import shutil
 from pathlib import Path
 
+from marked import fill
+
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "out" / "field"
 DOCS = ROOT / "docs"
@@ -24,11 +26,8 @@ def main() -> None:
     """Write both pages, and the figure of every policy."""
     tables = {folder.parent.name: folder.read_text() for folder in sorted(OUT.glob("*/table.md"))}
     every = tables.pop("all")
-    page, mark, end = (DOCS / "field.md").read_text(), "<!-- every policy -->\n", "<!-- end of every policy -->\n"
-    new = every[every.index("| case") :].strip() + "\n"
-    (DOCS / "field.md").write_text(
-        re.sub(f"({mark}).*({end})", lambda found: found[1] + new + found[2], page, flags=re.S)
-    )
+    page = DOCS / "field.md"
+    page.write_text(fill(page.read_text(), {"every policy": every[every.index("| case") :].strip()}))
     shutil.copy(OUT / "all" / "figure.png", DOCS / "images" / "field.png")
     pages = [re.sub(r"^# ", "## ", table).strip() + "\n" for table in tables.values()]
     (DOCS / "field-results.md").write_text("\n".join([HEAD, *pages]))

@@ -217,6 +217,9 @@ from .users import (
     CascadeUser as CascadeUser,
 )
 from .users import (
+    ClickChain as ClickChain,
+)
+from .users import (
     Coverage as Coverage,
 )
 from .users import (
@@ -227,6 +230,9 @@ from .users import (
 )
 from .users import (
     Drifting as Drifting,
+)
+from .users import (
+    DynamicBayesian as DynamicBayesian,
 )
 from .users import (
     Environment as Environment,
@@ -251,6 +257,9 @@ from .users import (
 )
 from .users import (
     User as User,
+)
+from .users import (
+    UserBrowsing as UserBrowsing,
 )
 from .users import (
     check_environment as check_environment,

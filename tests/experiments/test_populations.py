@@ -14,7 +14,17 @@ from rankfall.experiments.frozen_table import FrozenTable, merged
 from rankfall.experiments.policy_choice import make_policy
 from rankfall.experiments.populations import World, files_of, world_of
 from rankfall.experiments.user_words import check_words
-from rankfall.users import Drifting, InContext, Intents, generate_intents
+from rankfall.users import (
+    ClickChain,
+    ClickModel,
+    Drifting,
+    DynamicBayesian,
+    InContext,
+    Intents,
+    PerItem,
+    UserBrowsing,
+    generate_intents,
+)
 from rankfall.users.fitting import Fitted, fit_hybrid
 
 BLOCKS: dict[str, Any] = {"attraction": {"best": 2, "good": 0.6, "rest": 4, "bad": 0.1}, "clicks": "cascade"}
@@ -73,6 +83,24 @@ def test_users_with_features(attraction: str) -> None:
     if expected is not None:
         name = "beta" if attraction == "linear" else "theta"
         np.testing.assert_array_equal(getattr(third.attraction, name), expected)
+
+
+@pytest.mark.parametrize(
+    ("words", "model"),
+    [
+        ({"clicks": "user_browsing", "examination": [[1.0], [0.5, 0.9]]}, UserBrowsing([[1.0], [0.5, 0.9]])),
+        ({"clicks": "dynamic_bayesian", "satisfaction": [0.3, 0.4]}, DynamicBayesian([0.3, 0.4])),
+        (
+            {"clicks": "dynamic_bayesian", "satisfaction": [0.3, 0.4], "continuation": 0.9},
+            DynamicBayesian([0.3, 0.4], 0.9),
+        ),
+        ({"clicks": "click_chain", "continuation": [1.0, 0.9, 0.2]}, ClickChain([1.0, 0.9, 0.2])),
+    ],
+)
+def test_click_models_are_named_in_words(words: dict[str, Any], model: ClickModel) -> None:
+    _, user = world({"attraction": [0.6, 0.5], **words, "reward": "clicks"})
+    assert user.reward([1, 0]) == User(PerItem([0.6, 0.5]), model, "clicks").reward([1, 0])
+    assert repr(user) == repr(User(PerItem([0.6, 0.5]), model, "clicks"))
 
 
 def test_users_of_a_data_set_with_any_click_model() -> None:
@@ -140,6 +168,10 @@ def test_a_fitted_user_may_become_another_of_the_same_items(tmp_path: Path) -> N
         ({**BLOCKS, "clicks": "guess"}, "clicks is 'guess'; choose from cascade"),
         ({**BLOCKS, "clicks": "position_based"}, "clicks 'position_based' needs examination"),
         ({**BLOCKS, "examination": [1.0, 0.5]}, "examination makes no sense with clicks 'cascade'"),
+        ({**BLOCKS, "clicks": "dynamic_bayesian"}, "needs satisfaction, a number for each item"),
+        ({**BLOCKS, "clicks": "dynamic_bayesian", "satisfaction": [0.5]}, "has 1 items and the attraction 6"),
+        ({**BLOCKS, "clicks": "click_chain"}, "clicks 'click_chain' needs continuation, three numbers"),
+        ({**BLOCKS, "clicks": "click_chain", "continuation": 0.9}, "continuation must have 1 axes"),
         ({"attraction": {"best": 2, "rest": 4, "bad": 0.1}}, "attraction needs best, good, rest and bad"),
         ({"attraction": "hybrid"}, "attraction 'hybrid' needs users with features"),
         (

@@ -13,24 +13,19 @@ from rankfall.catalog import Catalog
 from rankfall.data import DATASETS, Ratings, find, generate, on_sphere, tables
 from rankfall.data.preparation import Prepared, prepare
 from rankfall.errors import CatalogError, ProblemError
+from rankfall.experiments.click_words import click_model_of
 from rankfall.experiments.frozen_table import canonical
 from rankfall.experiments.user_words import source_of, stretches
 from rankfall.policies.context import Context
 from rankfall.users import (
     Attraction,
-    Cascade,
-    ClickModel,
     Coverage,
-    DependentClick,
-    DocumentBased,
     Drifting,
     Environment,
-    ExaminedCascade,
     Hybrid,
     InContext,
     Linear,
     PerItem,
-    PositionBased,
     User,
     generate_intents,
     moved_tastes,
@@ -44,13 +39,6 @@ Data: TypeAlias = Mapping[str, Any]
 World: TypeAlias = tuple[Catalog, Environment]
 """What the policy knows of the items, and who looks at them."""
 
-_CLICKS: Mapping[str, tuple[Callable[..., ClickModel], tuple[str, ...]]] = {
-    "cascade": (Cascade, ()),
-    "examined_cascade": (ExaminedCascade, ("examination",)),
-    "dependent_click": (DependentClick, ("termination",)),
-    "position_based": (PositionBased, ("examination",)),
-    "document_based": (DocumentBased, ()),
-}
 _OWN_COLUMNS = 2_000
 """Up to so many items without features get one column each, so that linear policies can tell them apart."""
 
@@ -165,17 +153,7 @@ def _with_features(words: Mapping[str, Any], x: Any, z: Any, theta: Any, beta: A
 
 
 def _user(words: Mapping[str, Any], attraction: Attraction) -> User:
-    name = words.get("clicks", "cascade")
-    if name not in _CLICKS:
-        raise ProblemError(f"clicks is {name!r}; choose from {', '.join(_CLICKS)}")
-    model, needs = _CLICKS[name]
-    for word in ("examination", "termination"):
-        if word in words and word not in needs:
-            raise ProblemError(f"{word} makes no sense with clicks {name!r}; leave it out")
-    for need in needs:
-        if need not in words:
-            raise ProblemError(f"clicks {name!r} needs {need}, a number for each position")
-    return User(attraction, model(*(words[need] for need in needs)), reward=words.get("reward"))
+    return User(attraction, click_model_of(words), reward=words.get("reward"))
 
 
 def _attraction(given: Any) -> Any:

@@ -13,8 +13,8 @@ One word says where users come from:
 - ``attraction`` alone: a number for each item, or ``{best, good, rest, bad}``, a block of good items before bad ones.
 
 Others say what they do: ``attraction`` (``hybrid``, ``linear`` or ``coverage``, for users with features), ``tradeoff``,
-``clicks`` (the click model, with ``termination`` or ``examination``) and ``reward``. ``drift`` is a list of
-``{from, ...}``: from that step on, the user has these words instead.
+``clicks`` (the click model, with its parameters: :mod:`rankfall.experiments.click_words`) and ``reward``. ``drift`` is
+a list of ``{from, ...}``: from that step on, the user has these words instead.
 
 ``context``, for users with features, is a table of ``factors`` (as policies declare them), ``matters`` (from 0 to 1, by
 default 1), ``hours`` (how many of a day there are) and ``seed``: users come in every situation alike, and in each their
@@ -33,12 +33,13 @@ from typing import TYPE_CHECKING, Any
 from rankfall.arrays import whole
 from rankfall.data import DATASETS
 from rankfall.errors import ProblemError
+from rankfall.experiments.click_words import PARAMETERS
 from rankfall.experiments.frozen_table import FrozenTable, merged
 
 if TYPE_CHECKING:
     from rankfall.experiments.study import Study
 
-_CLICKING = frozenset({"clicks", "examination", "reward", "termination"})
+_CLICKING = frozenset({"clicks", "reward", *PARAMETERS})
 _FEATURES = frozenset({"attraction", "context", "tradeoff"}) | _CLICKING
 SOURCES: Mapping[str, frozenset[str]] = {
     "dataset": _FEATURES | {"columns", "items_table", "perfect_coverage", "preparation", "topics"},

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from rankfall.arrays import FloatArray, IntArray
-from rankfall.catalog import Catalog, Id
+from rankfall.catalog import Catalog
 from rankfall.errors import ProblemError, RankError
 from rankfall.estimates import (
     CountedAs,
@@ -29,6 +29,7 @@ from rankfall.history.judged_lists import JudgedLists
 from rankfall.history.logged_requests import asked, owner_of
 from rankfall.history.replay import replay
 from rankfall.history.replayable import ReplayableLog
+from rankfall.item_names import Id
 from rankfall.policies import Policy
 from rankfall.wire import Scope
 

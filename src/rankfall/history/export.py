@@ -14,11 +14,12 @@ import numpy as np
 import polars as pl
 
 from rankfall.arrays import FloatArray
-from rankfall.catalog import FEATURES, Id, feature_columns
+from rankfall.catalog import FEATURES
 from rankfall.click_logs.exports import EVENTS, MARK
 from rankfall.click_logs.values import CHANCES
 from rankfall.errors import FileError, RankfallError
 from rankfall.history.parquet_parts import Table, table
+from rankfall.item_names import Id, feature_columns
 from rankfall.journal.catalogs import CatalogShape, CatalogState
 from rankfall.journal.entries import CatalogChanged, OutcomeGiven, decode
 from rankfall.journal.fold import Knowledge, declared

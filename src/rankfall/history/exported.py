@@ -15,11 +15,12 @@ import numpy as np
 import polars as pl
 
 from rankfall.attributes import Attributes, attributes_of_rows
-from rankfall.catalog import FEATURES, Catalog, Id
+from rankfall.catalog import FEATURES, Catalog
 from rankfall.click_logs.exports import EVENTS
 from rankfall.errors import FileError, RankfallError
 from rankfall.history.export import CATALOG, DECISIONS, OUTCOME, OUTCOMES
 from rankfall.history.parquet_parts import read_mark
+from rankfall.item_names import Id
 from rankfall.journal.catalogs import encode_catalog
 from rankfall.journal.entries import CatalogChanged, ModelCreated, PriorLearned, SettingsChanged, decode
 from rankfall.journal.fold import Knowledge, declared, rewards_of

@@ -11,9 +11,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from rankfall.catalog import Catalog, Id
+from rankfall.catalog import Catalog
 from rankfall.click_logs import ClickLog, LoggedList
 from rankfall.errors import RankfallError
+from rankfall.item_names import Id
 from rankfall.service.commands import LoadOwner, StoreImported
 from rankfall.service.engine import Engine
 from rankfall.service.events import moment

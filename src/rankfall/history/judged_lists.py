@@ -10,13 +10,13 @@ import numpy as np
 import polars as pl
 
 from rankfall.arrays import FloatArray, IntArray
-from rankfall.catalog import Id
 from rankfall.errors import ProblemError
 from rankfall.estimates import CountedAs, Interval, ListChances, position_rewards
 from rankfall.estimates.chances import NOTHING
 from rankfall.history.exported import rows_of
 from rankfall.history.logged_chances import chances_of_draws
 from rankfall.history.replayable import ReplayableLog
+from rankfall.item_names import Id
 
 Basis: TypeAlias = Literal["positions", "lists", "nothing"]
 """What chances are known of: each position, whole lists only, or nothing: no list was left to chance."""

@@ -13,8 +13,9 @@ import numpy as np
 
 from rankfall.arrays import BoolArray, FloatArray, IntArray
 from rankfall.attributes import Attribute, as_number, key_of, kind_of
-from rankfall.catalog import Catalog, Id
+from rankfall.catalog import Catalog
 from rankfall.errors import RankError, short
+from rankfall.item_names import Id
 from rankfall.kernels import list_rules as kernel
 from rankfall.kernels.list_rules import APART, EACH, LEAST, MOST, ONLY
 from rankfall.wire.rules import RULES, Apart, AtLeast, AtMost, Only, Rule, seconds_of, timed

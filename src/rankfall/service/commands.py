@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from rankfall.catalog import Id
 from rankfall.errors import ConflictError, NotFoundError
+from rankfall.item_names import Id
 from rankfall.journal.entries import (
     CatalogChanged,
     FeedbackGiven,

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from rankfall.arrays import IntArray
-from rankfall.catalog import Catalog, Id
+from rankfall.catalog import Catalog
 from rankfall.errors import RankError
 from rankfall.estimates import ListChances
+from rankfall.item_names import Id
 from rankfall.policies import Policy, Ranking
 from rankfall.policies.list_rules import NO_RULES, RulesKept
 from rankfall.policies.request import check_request

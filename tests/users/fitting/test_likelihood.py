@@ -15,6 +15,12 @@ from rankfall.users.fitting import FITS, read_log
 EXAMINED = ("examined_cascade", "position_based")
 
 
+def by_position(user, k):
+    """Examination and termination of the first k positions."""
+    chain = user.clicks.chain(k)
+    return np.array([columns[0] for columns in chain.examination]), np.array(chain.termination)
+
+
 def chance(clicks, p, v):
     """Probability of these clicks in one list, by summing over after which click the user left, if any."""
     total = 0.0
@@ -31,7 +37,7 @@ def chance(clicks, p, v):
 
 @pytest.mark.parametrize("name", USERS)
 def test_likelihood_and_click_probabilities_are_those_of_all_outcomes(name):
-    e, v = (np.array(part) for part in USERS[name].clicks.chain(4))
+    e, v = by_position(USERS[name], 4)
     items = np.array([2, 0, 5, 7], dtype=np.int32)
     start = np.array([0, 4])
     outcomes = list(itertools.product([False, True], repeat=4))
@@ -64,7 +70,7 @@ def test_no_other_parameters_are_more_likely(name):
             other_v = np.clip(v * np.exp(size * rng.normal(size=4)), 0, 1) if name == "dependent_click" else v
             other_e = np.clip(e * np.exp(size * rng.normal(size=4)), 0, 1) if name in EXAMINED else e
             assert likelihood(alpha, other_e, other_v) <= most + 1e-3
-    assert most >= likelihood(ALPHA, *(np.array(part) for part in USERS[name].clicks.chain(4)))
+    assert most >= likelihood(ALPHA, *by_position(USERS[name], 4))
 
 
 @pytest.mark.parametrize("name", USERS)

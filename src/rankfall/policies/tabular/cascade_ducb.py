@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankfall.arrays import IntArray, fill
-from rankfall.catalog import Id
 from rankfall.errors import ProblemError
+from rankfall.item_names import Id
 from rankfall.kernels import item_bounds
 from rankfall.policies.forgetting import Discount
 from rankfall.policies.settings import PolicySettings, count, real

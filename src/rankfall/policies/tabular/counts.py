@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankfall.arrays import FloatArray, IntArray, fill
-from rankfall.catalog import Id
+from rankfall.item_names import Id
 from rankfall.kernels import item_bounds
 
 

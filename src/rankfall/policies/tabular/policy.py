@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankfall.arrays import FloatArray, IntArray
-from rankfall.catalog import Catalog, Id
+from rankfall.catalog import Catalog
 from rankfall.errors import FeedbackError, ProblemError
+from rankfall.item_names import Id
 from rankfall.policies.clicks import Click, all_clicks
 from rankfall.policies.explanation import Explanation, Weight
 from rankfall.policies.forgetting import Discount, Forgetting, Window
