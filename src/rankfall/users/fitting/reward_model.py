@@ -14,6 +14,7 @@ from rankfall.users import PerItem, User
 from rankfall.users.fitting.fitted import Fitted, click_model
 from rankfall.users.fitting.likelihood import FITS
 
+_MODELS = ("cascade", "examined_cascade", "dependent_click", "position_based")
 _ENOUGH = 10
 """Lists below which there is nothing to hold out."""
 
@@ -50,7 +51,7 @@ def best_fit(log: ClickLog, seed: int = 0) -> Fitted:
 
     A view is added to each item, clicked as often as the average item, so that none is certain.
     """
-    fits = list(FITS.values())
+    fits = [FITS[name] for name in _MODELS]
     if log.lists >= _ENOUGH:
         most, others = log.split(0.2, seed)
         fits.sort(key=lambda fit: fit(most, prior=1.0).perplexity(others).overall)
