@@ -71,7 +71,9 @@ def read_export(path: Path, *, model: str | None = None, whole_ids: bool | None 
     click[start[clicks["n"].to_numpy()] + clicks["clicked"].to_numpy()] = True
     seconds = (pl.col("created").dt.epoch("us") / 1e6).alias("time")
     context = shown.select(pl.col("event_id").alias("list"), "user", "segment", seconds, "propensity", *_REQUEST)
-    context = context.select("list", *CONTEXT).join(_outcomes(events.with_name(OUTCOMES)), on="list", how="left")
+    context = context.select("list", *CONTEXT).join(
+        _outcomes(events.with_name(OUTCOMES)), on="list", how="left", maintain_order="left"
+    )
     known = {name: _by_row(shown, column) for column, name in chances.items()}
     return ClickLog.of(start, given, click, context, **known)
 
