@@ -123,11 +123,10 @@ class RankedContextZooming(RankedPolicy):
 
     def tell(self, chosen: Choices, shown: IntArray, clicked: BoolArray) -> None:
         """Only those down to the first click are told."""
-        for position, item in enumerate(chosen.items[: self.k]):
+        told = min(self.k, int(clicked.argmax()) + 1) if clicked.any() else self.k
+        for position, item in enumerate(chosen.items[:told]):
             if item >= 0:
                 self._bandits[position].tell(shown[:position], item, float(clicked[position]))
-            if clicked[position]:
-                break
 
     # State: the balls of all positions, one after the other.
 
