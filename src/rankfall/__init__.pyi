@@ -159,6 +159,18 @@ from .policies.pdgd import (
 from .policies.policy import (
     Policy as Policy,
 )
+from .policies.position_based.grab import (
+    GRAB as GRAB,
+)
+from .policies.position_based.pbm_ts import (
+    PBMTS as PBMTS,
+)
+from .policies.position_based.pbm_ucb import (
+    PBMUCB as PBMUCB,
+)
+from .policies.ranked.ranked_context_zooming import (
+    RankedContextZooming as RankedContextZooming,
+)
 from .policies.ranked.ranked_exp3 import (
     RankedEXP3 as RankedEXP3,
 )

@@ -18,6 +18,10 @@ Others say what they do: ``attraction`` (``hybrid``, ``linear`` or ``coverage``,
 ``clicks`` (the click model, with its parameters: :mod:`rankfall.experiments.click_words`) and ``reward``. ``drift`` is
 a list of ``{from, ...}``: from that step on, the user has these words instead.
 
+``arrivals``, for users with features, makes all of them come in one stream: ``uniform``, ``heavy_tailed`` or
+``coming_and_going``, or a table such as ``{ heavy_tailed = { exponent = 1.2 } }``; see
+:mod:`rankfall.experiments.many_users.arrivals`.
+
 ``context``, for users with features, is a table of ``factors`` (as policies declare them), ``matters`` (from 0 to 1, by
 default 1), ``hours`` (how many of a day there are) and ``seed``: users come in every situation alike, and in each their
 tastes are those that :func:`rankfall.users.moved_tastes` makes from the tastes of the others.
@@ -42,7 +46,7 @@ if TYPE_CHECKING:
     from rankfall.experiments.study import Study
 
 _CLICKING = frozenset({"clicks", "reward", *PARAMETERS})
-_FEATURES = frozenset({"attraction", "context", "tradeoff"}) | _CLICKING
+_FEATURES = frozenset({"arrivals", "attraction", "context", "tradeoff"}) | _CLICKING
 SOURCES: Mapping[str, frozenset[str]] = {
     "dataset": _FEATURES | {"columns", "items_table", "perfect_coverage", "preparation", "topics"},
     "generate": _FEATURES,
@@ -79,6 +83,9 @@ def check_words(words: Mapping[str, Any]) -> None:
     for word in words:
         if word not in SOURCES[source] | {source, "drift"}:
             raise ProblemError(f"a user with {source!r} takes no {word!r}; leave it out")
+    for word in ("context", "drift"):
+        if "arrivals" in words and word in words:
+            raise ProblemError(f"users who come in a stream take no {word!r}; leave it out, or arrivals")
     for _, later in stretches(words)[1:]:
         check_words(later)
 

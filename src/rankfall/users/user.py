@@ -177,12 +177,7 @@ class User:
         alone = self.attraction.alone
         if alone is None:
             return None
-        chain = self._chain(k)
-        satisfaction = self.clicks.satisfaction(np.arange(self.n_items), alone)
-        examination = np.zeros((k, len(chain.examination[-1])))
-        for row, columns in zip(examination, chain.examination, strict=True):
-            row[: len(columns)] = columns
-        return click_arrays(alone, examination, chain.termination, satisfaction, chain.after_none, chain.after_click)
+        return chain_arrays(self._chain(k), alone, self.clicks.satisfaction(np.arange(self.n_items), alone))
 
     def _rows(self, items: Iterable[int]) -> IntArray:
         return rows("items", items, self.n_items, ProblemError)
@@ -200,3 +195,13 @@ def _checked_coins(coins: ArrayLike, length: int) -> list[float]:
     if len(flips) < length:
         raise ProblemError(f"{len(flips)} coins for {length} positions; one for each")
     return flips
+
+
+def chain_arrays(chain: Chain, attraction: FloatArray, satisfaction: FloatArray | None) -> ClickArrays:
+    """A chain laid out for the kernels, with copies of the attraction and satisfaction of each item."""
+    examination = np.zeros((len(chain.examination), len(chain.examination[-1])))
+    for row, columns in zip(examination, chain.examination, strict=True):
+        row[: len(columns)] = columns
+    return click_arrays(
+        attraction, examination, chain.termination, satisfaction, chain.after_none, chain.after_click
+    )
