@@ -202,6 +202,4 @@ def chain_arrays(chain: Chain, attraction: FloatArray, satisfaction: FloatArray 
     examination = np.zeros((len(chain.examination), len(chain.examination[-1])))
     for row, columns in zip(examination, chain.examination, strict=True):
         row[: len(columns)] = columns
-    return click_arrays(
-        attraction, examination, chain.termination, satisfaction, chain.after_none, chain.after_click
-    )
+    return click_arrays(attraction, examination, chain.termination, satisfaction, chain.after_none, chain.after_click)
