@@ -12,7 +12,8 @@ from rankfall.errors import ProblemError
 from rankfall.estimates import CountedAs, RewardModel
 from rankfall.users import PerItem, User
 from rankfall.users.fitting.fits import FITS
-from rankfall.users.fitting.fitted import Fitted, Model, click_model
+from rankfall.users.fitting.fitted import Fitted, click_model
+from rankfall.users.fitting.fitted_table import Model
 
 _MODELS: tuple[Model, ...] = ("cascade", "examined_cascade", "dependent_click", "position_based")
 _ENOUGH = 10
