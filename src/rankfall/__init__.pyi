@@ -90,6 +90,12 @@ from .policies.forgetting import (
 from .policies.forgetting import (
     Window as Window,
 )
+from .policies.greedy_escb import (
+    GreedyESCB as GreedyESCB,
+)
+from .policies.linear.conservative import (
+    C4UCB as C4UCB,
+)
 from .policies.linear.empirical_bayes import (
     Statistics as Statistics,
 )
@@ -117,6 +123,12 @@ from .policies.linear.lin_ucb import (
 from .policies.linear.lin_ucb import (
     CascadeLinUCBFull as CascadeLinUCBFull,
 )
+from .policies.linear.logistic import (
+    UCBCCA as UCBCCA,
+)
+from .policies.linear.logistic import (
+    UCBCCAPlus as UCBCCAPlus,
+)
 from .policies.linear.lsb import (
     CascadeLSB as CascadeLSB,
 )
@@ -134,6 +146,12 @@ from .policies.linear.policy import (
 )
 from .policies.linear.prior import (
     Prior as Prior,
+)
+from .policies.linear.variance_aware import (
+    VAC2UCB as VAC2UCB,
+)
+from .policies.linear.variance_aware import (
+    CascadeWOFUL as CascadeWOFUL,
 )
 from .policies.many_users.across import (
     AcrossUsers as AcrossUsers,

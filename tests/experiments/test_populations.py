@@ -295,3 +295,22 @@ def test_contexts_of_users_that_make_no_sense(context: Any, said: str) -> None:
     words = FrozenTable({"generate": {"items": 20, "users": 2}, "context": context})
     with pytest.raises(ProblemError, match=said):
         world_of(words, 3, 0, 2, 0, {})
+
+
+def test_clicks_on_a_sphere_may_be_logistic() -> None:
+    sphere = {"items": 30, "features": 4, "seed": 2}
+    catalog, linear = world({"sphere": sphere})
+    again, logistic = world({"sphere": sphere, "logit": [-4, -1]})
+    assert isinstance(linear, User)
+    assert isinstance(logistic, User)
+    np.testing.assert_array_equal(catalog.relevance, again.relevance)
+    alpha, odds = linear.attraction.alone, logistic.attraction.alone
+    assert alpha is not None
+    assert odds is not None
+    np.testing.assert_allclose(np.log(odds / (1 - odds)), -4 + 3 * alpha, atol=1e-12)
+
+
+@pytest.mark.parametrize("logit", [[1, -1], [0, 0], [1], "steep", [0, "a"]])
+def test_log_odds_that_make_no_sense(logit: Any) -> None:
+    with pytest.raises(ProblemError, match="logit must be"):
+        world({"sphere": {"items": 9}, "logit": logit})

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from rankfall.arrays import FloatArray, finite
 from rankfall.catalog import Catalog
 from rankfall.data import DATASETS, Ratings, find, generate, on_sphere, tables
 from rankfall.data.preparation import Prepared, prepare
@@ -82,7 +83,8 @@ def _world(words: Mapping[str, Any], k: int, user: int, users: int, repeat: int,
         return made.catalog, _in_context(words, x, z, made.theta, made.beta, user, repeat)
     if source == "sphere":
         made = _made(on_sphere, "sphere", words["sphere"], repeat)
-        return made.catalog, _user(words, Linear(made.catalog.relevance, made.beta[0]))
+        z, beta = made.catalog.relevance, made.beta[0]
+        return made.catalog, _user(words, _logistic(z @ beta, words["logit"]) if "logit" in words else Linear(z, beta))
     if source == "intents":
         crowd = _made(generate_intents, "intents", words["intents"], repeat)
         return _items(crowd.n_items), crowd
@@ -90,6 +92,18 @@ def _world(words: Mapping[str, Any], k: int, user: int, users: int, repeat: int,
         return _of_fit(words, k, user, data)
     alpha = np.asarray(_attraction(words["attraction"]), dtype=float)
     return _items(len(alpha)), _user(words, PerItem(alpha))
+
+
+def _logistic(places: FloatArray, logit: Any) -> PerItem:
+    """Attraction whose log-odds go from the first to the second of ``logit``, as places go from 0 to 1.
+
+    >>> _logistic(np.array([0.0, 0.5, 1.0]), (-1.0, 1.0)).alone.round(3)
+    array([0.269, 0.5  , 0.731])
+    """
+    low, high = finite("logit", logit, 1, ProblemError) if np.shape(logit) == (2,) else (np.nan, np.nan)
+    if not low < high:
+        raise ProblemError(f"logit must be two log-odds, the lower one first, got {logit!r}")
+    return PerItem(1.0 / (1.0 + np.exp(-(low + (high - low) * places))))
 
 
 def _of_dataset(words: Mapping[str, Any], user: int, repeat: int, data: Data) -> World:

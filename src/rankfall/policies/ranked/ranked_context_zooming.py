@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankfall.arrays import IntArray
+from rankfall.arrays import BoolArray, IntArray
 from rankfall.policies.ranked.context_zooming import ContextZooming
 from rankfall.policies.ranked.policy import Choices, RankedPolicy
 from rankfall.policies.ranked.ranked_zooming import RankedZoomingSettings, item_distances
@@ -121,12 +121,12 @@ class RankedContextZooming(RankedPolicy):
             free[rows[at]] = False
         return Ranking.trusted(items, Choices(chosen, []), self.catalog)
 
-    def tell(self, chosen: Choices, shown: IntArray, clicks: list[int]) -> None:
+    def tell(self, chosen: Choices, shown: IntArray, clicked: BoolArray) -> None:
         """Only those down to the first click are told."""
-        told = min(self.k, clicks[0] + 1) if clicks else self.k
+        told = min(self.k, int(clicked.argmax()) + 1) if clicked.any() else self.k
         for position, item in enumerate(chosen.items[:told]):
             if item >= 0:
-                self._bandits[position].tell(shown[:position], item, float(position in clicks))
+                self._bandits[position].tell(shown[:position], item, float(clicked[position]))
 
     # State: the balls of all positions, one after the other.
 
