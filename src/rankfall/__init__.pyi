@@ -177,6 +177,18 @@ from .policies.pdgd import (
 from .policies.policy import (
     Policy as Policy,
 )
+from .policies.position_based.grab import (
+    GRAB as GRAB,
+)
+from .policies.position_based.pbm_ts import (
+    PBMTS as PBMTS,
+)
+from .policies.position_based.pbm_ucb import (
+    PBMUCB as PBMUCB,
+)
+from .policies.ranked.ranked_context_zooming import (
+    RankedContextZooming as RankedContextZooming,
+)
 from .policies.ranked.ranked_exp3 import (
     RankedEXP3 as RankedEXP3,
 )
@@ -292,7 +304,13 @@ from .users.fitting import (
     fit_cascade as fit_cascade,
 )
 from .users.fitting import (
+    fit_click_chain as fit_click_chain,
+)
+from .users.fitting import (
     fit_dependent_click as fit_dependent_click,
+)
+from .users.fitting import (
+    fit_dynamic_bayesian as fit_dynamic_bayesian,
 )
 from .users.fitting import (
     fit_examined_cascade as fit_examined_cascade,
@@ -302,6 +320,12 @@ from .users.fitting import (
 )
 from .users.fitting import (
     fit_position_based as fit_position_based,
+)
+from .users.fitting import (
+    fit_simplified_bayesian as fit_simplified_bayesian,
+)
+from .users.fitting import (
+    fit_user_browsing as fit_user_browsing,
 )
 from .wire.rules import (
     Apart as Apart,

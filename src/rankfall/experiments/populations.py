@@ -16,6 +16,7 @@ from rankfall.data.preparation import Prepared, prepare
 from rankfall.errors import CatalogError, ProblemError
 from rankfall.experiments.click_words import click_model_of
 from rankfall.experiments.frozen_table import canonical
+from rankfall.experiments.people import People, read_people
 from rankfall.experiments.user_words import source_of, stretches
 from rankfall.policies.context import Context
 from rankfall.users import (
@@ -51,7 +52,7 @@ def files_of(words: Mapping[str, Any]) -> dict[str, Callable[[], Any]]:
         if "dataset" in here:
             found[_dataset_key(here)] = partial(_prepared, here)
         if "fitted" in here:
-            found[f"fitted {here['fitted']}"] = partial(read_fitted, here["fitted"])
+            found[f"fitted {here['fitted']}"] = partial(_fitted_users, here["fitted"])
         if "catalog" in here:
             found[f"catalog {here['catalog']}"] = partial(Catalog.read_parquet, here["catalog"])
     return found
@@ -134,13 +135,20 @@ def _in_context(
 
 
 def _of_fit(words: Mapping[str, Any], k: int, user: int, data: Data) -> World:
-    fitted: FittedUser = data[f"fitted {words['fitted']}"]
-    if k > fitted.positions:
+    fitted: FittedUser | People = data[f"fitted {words['fitted']}"]
+    ids: list[int | str]
+    if not isinstance(fitted, People) and k > fitted.positions:
         raise ProblemError(f"k is {k}, and {words['fitted']} was fitted on lists of up to {fitted.positions} items")
-    if isinstance(fitted, FittedHybrid):
+    if isinstance(fitted, People):
+        person = fitted.user(_who(words, fitted.people, user), words.get("reward"))
+        ids = list(range(person.n_items))
+        catalog = _items(len(ids))
+    elif isinstance(fitted, FittedHybrid):
         ids, catalog = list(fitted.catalog.ids), fitted.catalog
-        person = fitted.user(k, words.get("reward"), fitted.people[user % len(fitted.people)])
+        person = fitted.user(k, words.get("reward"), _who(words, fitted.people, user))
     else:
+        if "who" in words:
+            raise ProblemError(f"{words['fitted']} holds one user; leave out who")
         ids = [item if isinstance(item, int | str) else str(item) for item in fitted.items.to_list()]
         catalog, person = _items(len(ids), ids), fitted.user(k, words.get("reward"))
     if "catalog" in words:
@@ -151,6 +159,19 @@ def _of_fit(words: Mapping[str, Any], k: int, user: int, data: Data) -> World:
             raise ProblemError(f"the log has an item that {words['catalog']} has not: {problem}") from None
         catalog = Catalog(known.coverage[rows], known.relevance[rows], ids=ids, topics=known.topics)
     return catalog, person
+
+
+def _fitted_users(path: str) -> FittedUser | People:
+    return read_people(path) if Path(path).suffix == ".json" else read_fitted(path)
+
+
+def _who(words: Mapping[str, Any], people: tuple[str, ...], user: int) -> str:
+    """Which of the people of a file is meant: the one that is named; otherwise they take turns."""
+    who = words.get("who", people[user % len(people)])
+    if who not in people:
+        named = ", ".join(people[:5]) + (", ..." if len(people) > 5 else "")
+        raise ProblemError(f"{words['fitted']} has no user {who!r}; it has {named}")
+    return str(who)
 
 
 def _with_features(words: Mapping[str, Any], x: Any, z: Any, theta: Any, beta: Any) -> Environment:

@@ -37,7 +37,7 @@ def arrays_of(user: Environment) -> UserArrays | None:
     if not unchanged(user, User, *USER_METHODS):
         return None
     assert isinstance(user, User)
-    if not unchanged(user.clicks, Cascade, "chain", "single") or user.rewarded != "any":
+    if not unchanged(user.clicks, Cascade, "chain", "single", "satisfaction") or user.rewarded != "any":
         return None
     if not unchanged(user.attraction, Hybrid, "of", "covered"):
         return None
