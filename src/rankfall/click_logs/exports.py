@@ -13,8 +13,8 @@ from rankfall.click_logs.values import CHANCES, CONTEXT
 from rankfall.errors import FileError
 from rankfall.files import reading_parquet
 
-EVENTS = "events.parquet"
-"""The file of an export that holds the lists."""
+EVENTS, OUTCOMES = "events.parquet", "outcomes.parquet"
+"""The files of an export that hold the lists, and what came of their items beside clicks."""
 _REQUEST = ("context", "candidate_features")
 MARK = "rankfall.export"
 """Metadata by which each file says which export it belongs to: files of two exports do not go together."""
@@ -71,8 +71,23 @@ def read_export(path: Path, *, model: str | None = None, whole_ids: bool | None 
     click[start[clicks["n"].to_numpy()] + clicks["clicked"].to_numpy()] = True
     seconds = (pl.col("created").dt.epoch("us") / 1e6).alias("time")
     context = shown.select(pl.col("event_id").alias("list"), "user", "segment", seconds, "propensity", *_REQUEST)
+    context = context.select("list", *CONTEXT).join(
+        _outcomes(events.with_name(OUTCOMES)), on="list", how="left", maintain_order="left"
+    )
     known = {name: _by_row(shown, column) for column, name in chances.items()}
-    return ClickLog.of(start, given, click, context.select("list", *CONTEXT), **known)
+    return ClickLog.of(start, given, click, context, **known)
+
+
+def _outcomes(path: Path) -> pl.DataFrame:
+    """The outcomes of each list, in their order; logs of earlier versions have none."""
+    kind = pl.List(pl.Struct({"position": pl.Int64, "type": pl.String, "value": pl.Float64}))
+    if not path.is_file():
+        return pl.DataFrame(schema={"list": pl.String, "outcomes": kind})
+    with reading_parquet(path):
+        every = pl.read_parquet(path).sort("seq")
+    return every.group_by(pl.col("event_id").alias("list"), maintain_order=True).agg(
+        pl.struct("position", "type", "value").alias("outcomes")
+    )
 
 
 def _by_row(shown: pl.DataFrame, column: str) -> FloatArray:

@@ -28,6 +28,7 @@ class LoggedList(NamedTuple):
     propensity : probability with which this list was chosen, if the log says so.
     context : values of the context of its request by name, if the log says so.
     features : features that items had in its request, by id, if the log says so.
+    outcomes : what came of items beside clicks: 0-based position, type and value of each, in order.
     given_above : probability of each item given those above it, if the log says so.
     at_position : probability of each item at its position, whatever stands above it, if the log says so.
     """
@@ -41,6 +42,7 @@ class LoggedList(NamedTuple):
     propensity: float | None
     context: Mapping[str, Any] | None = None
     features: Mapping[int | str, Mapping[str, float]] | None = None
+    outcomes: Sequence[tuple[int, str, float]] = ()
     given_above: Sequence[float] | None = None
     at_position: Sequence[float] | None = None
 
@@ -56,7 +58,8 @@ class ClickLog:
     click : (rows,) whether it was clicked.
     items : ids of the items, in ascending order.
     context : one row for each list: ``list`` (its name), ``user``, ``segment``, ``time`` (seconds since 1970),
-        ``propensity``, ``context`` and ``candidate_features`` (both JSON); what the log does not say is null.
+        ``propensity``, ``context`` and ``candidate_features`` (both JSON); what the log does not say is null. Of an
+        export also ``outcomes``, a list of ``position``, ``type`` and ``value``.
     given_above, at_position : (rows,) as in :class:`LoggedList`, NaN where the log does not say it; None if it never
         does.
     """
@@ -91,8 +94,10 @@ class ClickLog:
             known = (row["list"], items, clicked, row["user"], row["segment"], row["time"], row["propensity"])
             said, named = row.get("context"), row.get("candidate_features")
             features = None if named is None else {one["id"]: one["features"] for one in json.loads(named)}
+            told = row.get("outcomes") or []
+            outcomes = [(one["position"], one["type"], one["value"]) for one in told]
             chances = (_known(self.given_above, here), _known(self.at_position, here))
-            yield LoggedList(*known, None if said is None else json.loads(said), features, *chances)
+            yield LoggedList(*known, None if said is None else json.loads(said), features, outcomes, *chances)
 
     @property
     def lists(self) -> int:

@@ -72,8 +72,8 @@ class LinearPolicy(Policy):
     exploration: ClassVar[Exploration] = "ucb"
     feedback: ClassVar[Feedback] = "cascade"
     needs = frozenset({"coverage", "relevance"})
-    why_not_served = None
-    why_not_rewarded = None
+    why_not_served: ClassVar[str | None] = None
+    why_not_rewarded: ClassVar[str | None] = None
     why_not_ruled = None
 
     settings: LinearSettings
@@ -358,6 +358,8 @@ class LinearPolicy(Policy):
 
     def learn_rewards(self, ranking: Ranking, clicks: list[int], rewards: Mapping[int, float]) -> None:
         """Learn what the items that count as seen earned."""
+        if self.why_not_rewarded is not None:
+            raise self.not_rewarded()
         self._learn(_rows(ranking), ranking.context, clicks, rewards)
 
     def seen(self, ranking: Ranking, click: Click) -> tuple[FloatArray, FloatArray]:
@@ -375,14 +377,23 @@ class LinearPolicy(Policy):
             earned = np.array([rewards.get(position, 0.0) for position in range(len(clicked))])
         with self._model.lock:
             if self._crosses is None:
-                self._model.learn(features[: len(earned)], earned)
+                self.teach(features, earned)
             else:
                 self._crosses.learn(features[: len(earned)], c, clicked, earned)
+
+    def teach(self, features: FloatArray, earned: FloatArray) -> None:
+        """Have the model learn from the features of a list (k, columns), of which the first items were seen and earned.
+
+        Policies that are not plain ridge regression do it otherwise. Called with the lock of the model.
+        """
+        self._model.learn(features[: len(earned)], earned)
 
     def learn_outcome(
         self, ranking: Ranking, clicks: list[int], position: int, reward: float, earned: float | None = None
     ) -> None:
         """Add to what an item earned, if it counts as seen."""
+        if self.why_not_rewarded is not None:
+            raise self.not_rewarded()
         self._earn(_rows(ranking), ranking.context, clicks, position, reward, earned)
 
     def _earn(
@@ -465,6 +476,8 @@ class LinearPolicy(Policy):
 
     def sharing(self, other: Policy) -> Self:
         """The same policy on the model of another one; the two share it from now on."""
+        if self.why_not_served is not None:
+            return super().sharing(other)
         if not isinstance(other, LinearPolicy) or other._n_columns != self._n_columns or other.context != self.context:
             raise ProblemError(f"{self!r} cannot share the state of {other!r}: it has other columns")
         twin = copy.copy(self)
@@ -473,10 +486,14 @@ class LinearPolicy(Policy):
 
     def record(self, ranking: Ranking) -> bytes:
         """The features of the list as shown, and then the numbers of its context."""
+        if self.why_not_served is not None:
+            return super().record(ranking)
         return ranking.features.tobytes() + ranking.context.tobytes()
 
     def records(self, lists: IntArray) -> list[bytes]:
         """What :meth:`record` gives for each of these lists (n, k) of rows, without context."""
+        if self.why_not_served is not None:
+            return super().records(lists)
         c = b"" if self.context is None else self.context.encode(None).tobytes()
         return [features.tobytes() + c for features in self.features_of(lists)]
 
@@ -492,6 +509,8 @@ class LinearPolicy(Policy):
         >>> policy.weights
         array([0.5, 0. ])
         """
+        if self.why_not_served is not None:
+            super().learn_record(record, click, topics, rewards)
         features, c = self._recorded(record, topics)
         self._learn(features, c, all_clicks(click, len(features)), rewards)
 
@@ -505,6 +524,8 @@ class LinearPolicy(Policy):
         earned: float | None = None,
     ) -> None:
         """Add to what an item of such a list earned, if it counts as seen."""
+        if self.why_not_served is not None:
+            super().add_outcome_to_record(record, click, position, reward, topics, earned)
         features, c = self._recorded(record, topics)
         self._earn(features, c, all_clicks(click, len(features)), position, reward, earned)
 

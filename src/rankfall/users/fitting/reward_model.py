@@ -11,10 +11,10 @@ from rankfall.click_logs import ClickLog
 from rankfall.errors import ProblemError
 from rankfall.estimates import CountedAs, RewardModel
 from rankfall.users import PerItem, User
-from rankfall.users.fitting.fitted import Fitted, click_model
-from rankfall.users.fitting.likelihood import FITS
+from rankfall.users.fitting.fits import FITS
+from rankfall.users.fitting.fitted import Fitted, Model, click_model
 
-_MODELS = ("cascade", "examined_cascade", "dependent_click", "position_based")
+_MODELS: tuple[Model, ...] = ("cascade", "examined_cascade", "dependent_click", "position_based")
 _ENOUGH = 10
 """Lists below which there is nothing to hold out."""
 
