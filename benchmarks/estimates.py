@@ -176,7 +176,7 @@ def figure(table: pl.DataFrame) -> Figure:
     """Root mean squared error over the size of the log: a panel for each kind of people and way to log; lists of 5."""
     kinds, names = list(dict.fromkeys(table["people"])), ["ips", "iips", "rips", "sn_rips", "cascade_dr", "direct"]
     colours, shapes = styles(names), markers(names)
-    drawing = Figure(figsize=(9.5, 5.4), layout="constrained")
+    drawing = Figure(figsize=(10.5, 5.4), layout="constrained")
     axes = drawing.subplots(len(LOGGING), len(kinds), sharex=True, sharey=True)
     for (row, how), (column, who) in itertools.product(enumerate(LOGGING), enumerate(kinds)):
         panel, part = axes[row, column], table.filter(people=who, logging=how, k=5)
@@ -197,7 +197,7 @@ def figure(table: pl.DataFrame) -> Figure:
 
 
 @click.command(help=__doc__)
-@click.option("--repeats", type=click.IntRange(2), default=100, show_default=True, help="Logs of each kind.")
+@click.option("--repeats", type=click.IntRange(2), default=60, show_default=True, help="Logs of each kind.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("out/estimates"))
 def main(repeats: int, out: Path) -> None:
     """Run the study and write what came of it."""

@@ -66,7 +66,8 @@ def say(
         )
         for warning in _warnings(one):
             console.print(f"  Warning: {warning}", highlight=False)
-    console.print(f"{_RIGHT}{_IIPS if counted == 'clicks' else ''}{_DIRECT}.", highlight=False)
+    if judged.basis != "nothing":
+        console.print(f"{_RIGHT}{_IIPS if counted == 'clicks' else ''}{_DIRECT}.", highlight=False)
     for name, on in simulated.items():
         console.print(
             f"{name}, simulated on users fitted to the first part ({fitted.model}): {on.snapshot:.4f} as it is, "

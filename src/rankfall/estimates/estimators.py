@@ -41,17 +41,6 @@ from rankfall.estimates.support import effective_size, warnings_of
 
 Estimator: TypeAlias = Literal["ips", "sn_ips", "iips", "sn_iips", "rips", "sn_rips", "direct", "cascade_dr"]
 ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
-ASSUMES: dict[Estimator, str] = {
-    "ips": "nothing",
-    "sn_ips": "nothing",
-    "iips": "clicks depend on item and position only",
-    "sn_iips": "clicks depend on item and position only",
-    "rips": "clicks do not depend on items below",
-    "sn_rips": "clicks do not depend on items below",
-    "direct": "the fitted users are right",
-    "cascade_dr": "clicks do not depend on items below",
-}
-"""What must hold of clicks for each estimator to be right on average."""
 _BELOW = {
     **dict.fromkeys(("ips", "iips", "rips"), "what is there counts as nothing, so the value is too low"),
     "cascade_dr": "what is there is the model's word alone",

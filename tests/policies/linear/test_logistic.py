@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankfall import UCBCCA, Catalog, UCBCCAPlus
+from rankfall import UCBCCA, Catalog, Number, ProblemError, UCBCCAPlus
 from rankfall.kernels.weighted_ridge import likeliest
 from rankfall.policies.linear.weighted import WeightedPolicy
 
 K = 3
 RNG = np.random.default_rng(4)
 Z = np.hstack([RNG.normal(size=(25, 3)), np.ones((25, 1))])
-CATALOG = Catalog(relevance=Z)
+CATALOG = Catalog(relevance=Z[:, :-1])  # the policies have a constant of their own
 TRUE = np.array([0.8, -0.5, 0.3, -1.0])
 EVERY = pytest.mark.parametrize("kind", [UCBCCA, UCBCCAPlus], ids=lambda kind: kind.__name__)
 
@@ -99,9 +99,28 @@ def test_it_stays_close_to_a_fit_of_all_observations(kind: type[WeightedPolicy])
 
 @EVERY
 def test_features_that_make_a_click_certain_do_no_harm(kind: type[WeightedPolicy]) -> None:
-    policy = kind(Catalog(relevance=[[1000.0], [-1000.0]]))
+    policy = kind(Catalog(relevance=[[1000.0], [-1000.0]]))  # scaled far beyond what anyone should
     for _ in range(50):
         policy.update(policy.rank(1, fixed={0: 0}), 0)
     assert np.isfinite(policy.weights).all()
     assert policy.weights[0] > 0
     assert policy.rank(1).items.tolist() == [0]
+
+
+@EVERY
+def test_the_constant_is_a_column_with_a_name(kind: type[WeightedPolicy]) -> None:
+    policy = kind(Catalog(relevance=[[0.5], [0.2]], features=["price"]), request_features={"match": Number()})
+    ranking = policy.rank(2, candidates=[0, 1], features=[[0.3], [0.4]])
+    assert ranking.features.tolist() == [[0.5, 1.0, 0.3], [0.2, 1.0, 0.4]]
+    assert [weight.name for weight in policy.learned()] == ["price", "constant", "match"]
+    assert policy.features_of(np.array([[1, 0]])).tolist() == [[[0.2, 1.0, 0.0], [0.5, 1.0, 0.0]]]
+    policy.update(ranking, 0)
+    assert len(policy.explain(ranking)) == 2
+
+
+def test_a_constant_cannot_diminish() -> None:
+    class Diminishing(UCBCCA):
+        relevance = "diminishing"
+
+    with pytest.raises(ProblemError, match="has a constant, which cannot diminish"):
+        Diminishing(CATALOG)

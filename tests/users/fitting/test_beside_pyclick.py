@@ -37,10 +37,7 @@ def test_click_rates_at_the_top_are_those_of_pyclick_where_nobody_leaves():
 
 
 def test_continuation_is_recovered_where_pyclick_puts_it_near_one():
-    """PyClick: 0.9996 for the dynamic Bayesian network, and 0.9994 after no click in the click chain model.
-
-    For what comes below a position it looks up the parameters of positions from the top (``_get_tail_clicks``).
-    """
+    """PyClick: 0.9996 for the dynamic Bayesian network, and 0.9994 after no click in the click chain model."""
     bayesian = FITS["dynamic_bayesian"](log_of_ten("dynamic_bayesian", 1000, 0))
     assert bayesian.continuation[0] == pytest.approx(0.85, abs=0.03)
     chain = FITS["click_chain"](log_of_ten("click_chain", 1000, 0))

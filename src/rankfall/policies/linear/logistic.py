@@ -22,9 +22,8 @@ class UCBCCA(WeightedPolicy):
     Where ours differs: theta has the prior N(0, I), in place of random lists at the beginning. It follows the
     observations one by one, each time the most likely weights given a Gaussian for all before, whose precision is the
     curvature of the likelihood, in place of a fit of all observations before every list. ``gamma`` is a constant, where
-    the paper's radius has log t and a bound of the curvature from below. Means, widths and scores of a ranking are
-    log-odds. As there is no constant in the model, items should have a feature that is 1 for all of them, unless
-    their clicks are about as likely as not.
+    the paper's radius has log t and a bound of the curvature from below. And there is a constant beside the features,
+    without which clicks would be as likely as not on average. Means, widths and scores of a ranking are log-odds.
 
     Parameters
     ----------
@@ -36,12 +35,13 @@ class UCBCCA(WeightedPolicy):
     >>> policy = UCBCCA(Catalog(relevance=[[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]]), gamma=1.0)
     >>> policy.update(policy.rank(2), 1)
     >>> policy.weights.round(3), policy.rank(1)
-    (array([-0.401,  0.401]), Ranking(1))
+    (array([-0.399,  0.401,  0.001]), Ranking(1))
     """
 
     summary = "relevance alone, clicks with linear log-odds"
     paper = "Choi, Udwani, Oh: Cascading Contextual Assortment Bandits, NeurIPS 2023, algorithm UCB-CCA"
     rule = LOGIT_BESIDE
+    constant = True
     paired = True
 
 
@@ -63,9 +63,10 @@ class UCBCCAPlus(WeightedPolicy):
     >>> policy = UCBCCAPlus(Catalog(relevance=[[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]]), gamma=1.0)
     >>> policy.update(policy.rank(2), 1)
     >>> policy.weights.round(3), policy.rank(1)
-    (array([-0.401,  0.401]), Ranking(1))
+    (array([-0.399,  0.401,  0.001]), Ranking(1))
     """
 
     summary = "relevance alone, clicks with linear log-odds, widths by curvature"
     paper = "Choi, Udwani, Oh: Cascading Contextual Assortment Bandits, NeurIPS 2023, algorithm UCB-CCA+"
     rule = LOGIT
+    constant = True

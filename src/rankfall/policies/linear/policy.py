@@ -55,6 +55,7 @@ class LinearPolicy(Policy):
     feedback : which items were seen. ``"cascade"``: those down to the first click, which alone is positive.
         ``"last_click"``: those down to the last click; all that were clicked are positive. ``"all"``: every item.
         In the first two, all items if none was clicked.
+    constant : whether there is a column beside, after those of relevance, that is 1 for every item.
 
     With Thompson sampling one draw of weights ``v`` from N(w, gamma^2 O^-1) makes the whole list, which is the greedy
     one for ``v``; ``gamma`` 1 is the posterior of the ridge model if clicks had noise of variance 1.
@@ -71,6 +72,7 @@ class LinearPolicy(Policy):
     relevance: ClassVar[Block] = "absent"
     exploration: ClassVar[Exploration] = "ucb"
     feedback: ClassVar[Feedback] = "cascade"
+    constant: ClassVar[bool] = False
     needs = frozenset({"coverage", "relevance"})
     why_not_served: ClassVar[str | None] = None
     why_not_rewarded: ClassVar[str | None] = None
@@ -100,7 +102,9 @@ class LinearPolicy(Policy):
         self._more = () if self.settings.request_features is None else self.settings.request_features.names
         if self._more and self.relevance == "diminishing":
             raise ProblemError(f"{type(self).__name__} has no request_features: all that it knows of items diminishes")
-        self._items = laid_out(self.catalog, self.coverage, self.relevance, len(self._more))
+        if self.constant and self.relevance == "diminishing":
+            raise ProblemError(f"{type(self).__name__} has a constant, which cannot diminish with its features")
+        self._items = laid_out(self.catalog, self.coverage, self.relevance, len(self._more), int(self.constant))
         self._layout = Layout(self._items)
         self._n_topics = 0 if self.coverage == "absent" else self.catalog.n_topics
         self._n_columns = self._n_topics + self._items.dense.shape[1]
@@ -579,6 +583,8 @@ class LinearPolicy(Policy):
         [[[0.5], [0.5]], [[1.0], [0.0]]]
         """
         features = features_as_shown(self.catalog, self.coverage, self.relevance, lists)
+        if self.constant:
+            features = np.pad(features, ((0, 0), (0, 0), (0, 1)), constant_values=1.0)
         return np.pad(features, ((0, 0), (0, 0), (0, len(self._more)))) if self._more else features
 
     def explain(self, ranking: Ranking) -> list[Explanation]:
@@ -589,8 +595,8 @@ class LinearPolicy(Policy):
     @property
     def _feature_names(self) -> tuple[str, ...]:
         """What the columns after topics are called."""
-        own = self._n_columns - self._n_topics - len(self._more)
-        return (*self.catalog.features[:own], *self._more)
+        own = self._n_columns - self._n_topics - len(self._more) - self.constant
+        return (*self.catalog.features[:own], *(["constant"] if self.constant else []), *self._more)
 
     def learned(self) -> list[Weight]:
         """Every weight with its standard deviation; with a context also how it changes with each of its numbers."""

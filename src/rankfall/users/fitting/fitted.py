@@ -14,7 +14,7 @@ from rankfall.arrays import FloatArray, whole
 from rankfall.click_logs import ClickLog
 from rankfall.errors import FileError, ProblemError
 from rankfall.files import reading_parquet, replacing
-from rankfall.kernels.clicks import ClickArrays, click_arrays
+from rankfall.kernels.clicks import ClickArrays
 from rankfall.users import (
     Cascade,
     ClickChain,
@@ -31,6 +31,7 @@ from rankfall.users import (
 from rankfall.users.fitting.click_logs import Clicks, read_log
 from rankfall.users.fitting.fitted_table import BY_POSITION, COUNTS, FORMAT, KEY, Model, parameter_table, restored
 from rankfall.users.fitting.prediction import Perplexity, check_positions, first_clicks, perplexity
+from rankfall.users.user import chain_arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,14 +121,11 @@ class Fitted:
     def _arrays(self, log: ClickLog, attraction: FloatArray) -> ClickArrays:
         """The chain of the model, for the rows of a log."""
         clicks = self._clicks(self.positions)
-        chain = clicks.chain(self.positions)
         if self.satisfaction is None:
             satisfaction = clicks.satisfaction(log.item.astype(np.int64), attraction)
         else:
             satisfaction = self._by_row(log, self.satisfaction, self.views * self.attraction)[0]
-        return click_arrays(
-            attraction, self.examination, self.termination, satisfaction, chain.after_none, chain.after_click
-        )
+        return chain_arrays(clicks.chain(self.positions), attraction, satisfaction)
 
     def _clicks(self, k: int) -> ClickModel:
         if self.model == "user_browsing":

@@ -12,9 +12,11 @@ from rankfall.errors import ProblemError
 from rankfall.estimates import CountedAs, RewardModel
 from rankfall.users import PerItem, User
 from rankfall.users.fitting.fits import FITS
-from rankfall.users.fitting.fitted import Fitted, Model, click_model
+from rankfall.users.fitting.fitted import Fitted, click_model
+from rankfall.users.fitting.fitted_table import Model
 
 _MODELS: tuple[Model, ...] = ("cascade", "examined_cascade", "dependent_click", "position_based")
+"""Those whose clicks depend on examination and termination by position alone."""
 _ENOUGH = 10
 """Lists below which there is nothing to hold out."""
 
@@ -31,6 +33,7 @@ def reward_model(fitted: Fitted, ids: Sequence[int | str], counted: CountedAs) -
     >>> expected(np.array([[1, 0]]))
     array([[0.5, 0.5]])
     """
+    _check_model(fitted)
     alpha = np.append(attraction_by_id(fitted, ids), 0.0)  # -1 is the last one
 
     def expected(lists: IntArray) -> FloatArray:
@@ -67,5 +70,11 @@ def attraction_by_id(fitted: Fitted, ids: Sequence[int | str]) -> FloatArray:
 
 def user_of_catalog(fitted: Fitted, ids: Sequence[int | str], counted: CountedAs) -> User:
     """A simulated user like those of the log, whose rows are those of a catalog with these ids."""
+    _check_model(fitted)
     clicks = click_model(fitted.model, fitted.examination, fitted.termination, fitted.positions)
     return User(PerItem(attraction_by_id(fitted, ids)), clicks, counted)
+
+
+def _check_model(fitted: Fitted) -> None:
+    if fitted.model not in _MODELS:
+        raise ProblemError(f"a model of rewards is one of {', '.join(_MODELS)}; got {fitted.model}")
