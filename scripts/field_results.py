@@ -18,7 +18,8 @@ DOCS = ROOT / "docs"
 HEAD = """# The studies of the field, run
 
 Made by `make field`: `rankfall run` on each file in `studies/field`. Regret is the mean over runs ± its standard error;
-the slope is that of log regret over log steps in the last decade. [field.md](field.md) says what is what.
+the slope is that of log regret over log steps in the last decade. [field.md](field.md) says what is what,
+and [yandex.md](yandex.md) has the same policies on the queries of their authors.
 """
 
 

@@ -21,6 +21,9 @@ from rankfall.experiments.statistics import LEVEL, by_unit, final, interval, mea
 
 ROOT = Path(__file__).resolve().parents[1]
 READINGS = {"plain": "as we read it", "unit": "preferences of length 1", "one-topic": "one topic a movie"}
+SUFFIXES = {"plain": "", "unit": "-unit", "one-topic": "-one-topic"}
+"""Of the names of figures."""
+
 HORIZONS = (100, 1_000, 10_000, 50_000)
 WORDS = {"tradeoff": "tradeoff {:g}", "topics": "{:g} topics", "positions": "{:g} positions"}
 
@@ -83,6 +86,18 @@ def details(folder: Path) -> str:
     return "\n".join(
         f"- **{claim['statement']}** {claim['verdict']}: {claim['detail']}" for claim in _claims(folder).values()
     )
+
+
+def one_run(first: pl.DataFrame, whole: pl.DataFrame) -> pl.DataFrame:
+    """The first lists of the study of horizons, the later ones of the paper's experiment: the same users and coins."""
+    later = whole.filter(
+        (pl.col("sweep") == "tradeoff")
+        & pl.col("tradeoff").is_in(first["tradeoff"].unique().implode())
+        & (pl.col("step") > first["step"].max())
+    )
+    places = first.select("sweep", "point", "tradeoff").unique(maintain_order=True)
+    later = later.drop("sweep", "point").join(places, on="tradeoff", how="left", maintain_order="left")
+    return pl.concat([first, later.select(first.columns)])
 
 
 def horizons(runs: pl.DataFrame, axis: str, name: str) -> str:
@@ -149,22 +164,21 @@ def theorem(runs: pl.DataFrame) -> str:
 def main(folder: Path) -> None:
     """Fill the page, and copy the figures beside it."""
     page, images = ROOT / "docs" / "results.md", ROOT / "docs" / "images"
+    names = (*READINGS, "gamma", "horizon", "sparsity", "coverage")
+    files = {name: folder / name / "runs.parquet" for name in names}
+    found = {name: pl.read_parquet(path) for name, path in files.items() if path.exists()}
     parts = {"claims": claims(folder)}
     for name in READINGS:
-        if (folder / name / "runs.parquet").exists():
-            parts[f"regret, {name}"] = regret(pl.read_parquet(folder / name / "runs.parquet"))
+        if name in found:
+            parts[f"regret, {name}"] = regret(found[name])
             parts[f"details, {name}"] = details(folder / name)
-            shutil.copy(folder / name / "figure.png", images / f"movielens-1m-{name}.png")
-    found = {
-        name: pl.read_parquet(folder / name / "runs.parquet")
-        for name in ("gamma", "horizon", "sparsity", "coverage")
-        if (folder / name / "runs.parquet").exists()
-    }
+            shutil.copy(folder / name / "figure.png", images / f"movielens-1m{SUFFIXES[name]}.png")
     if "gamma" in found:
         parts["gamma"] = gammas(found["gamma"])
-    if "horizon" in found:
-        parts["horizon"] = horizons(found["horizon"], "tradeoff", "")
-        parts["theorem"] = theorem(found["horizon"])
+    if "horizon" in found and "plain" in found:
+        runs = one_run(found["horizon"], found["plain"])
+        parts["horizon"] = horizons(runs, "tradeoff", "")
+        parts["theorem"] = theorem(runs)
     if "sparsity" in found:
         parts["sparsity"] = horizons(found["sparsity"], "threshold", "from rating")
     if "coverage" in found:

@@ -234,6 +234,8 @@ def test_best_is_greedy_where_items_take_from_each_other(model, reward, kind):
 def test_of_equals_the_lowest_row():
     assert User(PerItem([0.1, 0.5, 0.1, 0.5]), Cascade()).best(4).tolist() == [1, 3, 0, 2]
     assert User(PerItem([0.1, 0.5, 0.3]), PositionBased([0.2, 0.9, 0.2])).best(3).tolist() == [2, 1, 0]
+    # who leaves only satisfied is satisfied as often in any order of the same items
+    assert User(PerItem([0.1, 0.3, 0.7, 0.7]), DynamicBayesian([0.7, 0.9, 0.3, 0.3])).best(3).tolist() == [1, 2, 3]
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ One word says where users come from:
   ``items_table`` and ``columns``, a table of ratings (:func:`rankfall.data.tables`). ``topics``: how many, those with
   the most items first; ``perfect_coverage``: policies know the coverage that the users have;
 - ``generate``: a made-up catalog with users (:func:`rankfall.generate`);
-- ``sphere``: features on a sphere, and one user whose attraction is linear (:func:`rankfall.data.on_sphere`);
-- ``fitted``: a file of ``rankfall fit --out``; ``catalog``: a file with the features that policies may learn by;
+- ``sphere``: features on a sphere, and one user whose attraction is linear (:func:`rankfall.data.on_sphere`); with
+- ``fitted``: a file of ``rankfall fit --out``, or a JSON file of users in words (:mod:`rankfall.experiments.people`).
 - ``intents``: a population of users who want different things (:func:`rankfall.users.generate_intents`);
 - ``attraction`` alone: a number for each item, or ``{best, good, rest, bad}``, a block of good items before bad ones.
 
@@ -48,8 +48,8 @@ _FEATURES = frozenset({"arrivals", "attraction", "context", "tradeoff"}) | _CLIC
 SOURCES: Mapping[str, frozenset[str]] = {
     "dataset": _FEATURES | {"columns", "items_table", "perfect_coverage", "preparation", "topics"},
     "generate": _FEATURES,
-    "sphere": _CLICKING,
-    "fitted": frozenset({"catalog", "reward"}),
+    "sphere": _CLICKING | {"logit"},
+    "fitted": frozenset({"catalog", "reward", "who"}),
     "intents": frozenset(),
     "attraction": _CLICKING,
 }

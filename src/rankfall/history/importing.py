@@ -169,6 +169,10 @@ def _request(one: LoggedList) -> str | None:
         said["candidate_features"] = [{"id": item, "features": features} for item, features in one.features.items()]
     if one.context is not None:
         said["context"] = one.context
+    if one.given_above is not None:
+        said["chances"] = {"given_above": one.given_above}
+        if one.at_position is not None:
+            said["chances"]["at_position"] = one.at_position
     return json.dumps(said) if said else None
 
 

@@ -5,6 +5,8 @@ The chain of ``rankfall.users.click_models``, to the bit what ``rankfall.users.c
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from rankfall.kernels.jit import entry, inner
 
 ANY, CLICKS, SATISFIED = 0, 1, 2
@@ -19,6 +21,22 @@ class ClickArrays(NamedTuple):
     termination: Any  # (k)
     after_none: float  # probability of going on without a click
     after_click: float  # and after a click that does not satisfy
+
+
+def click_arrays(
+    attraction: Any,
+    examination: Any,
+    termination: Any,
+    satisfaction: Any = None,
+    after_none: float = 1.0,
+    after_click: float = 1.0,
+) -> ClickArrays:
+    """Laid out for the kernels; ``examination`` may be by position only, and ``satisfaction`` None for all alike."""
+    by_last = np.ascontiguousarray(examination, dtype=np.float64).reshape(len(examination), -1)
+    ends = np.ones(len(attraction)) if satisfaction is None else np.array(satisfaction)
+    return ClickArrays(
+        np.array(attraction), ends, by_last, np.array(termination), float(after_none), float(after_click)
+    )
 
 
 @inner

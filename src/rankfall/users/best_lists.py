@@ -73,7 +73,7 @@ def in_best_order(gain: FloatArray, stays: FloatArray, k: int) -> IntArray:
     """
     ends = 1.0 - stays
     index = np.divide(gain, ends, out=np.where(gain > 0, np.inf, -1.0), where=ends > 0)
-    order = np.argsort(-index, kind="stable")
+    order = np.lexsort((-gain, -index.round(12)))  # of equals but for rounding, the one that earns more, the lowest row
     n = len(order)
     best = np.full((n + 1, k + 1), -np.inf)  # of r items from the m-th of the order on
     best[:, 0] = 0.0

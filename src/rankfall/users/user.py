@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from rankfall.arrays import FloatArray, IntArray, finite, rows, whole
 from rankfall.errors import ProblemError
-from rankfall.kernels.clicks import ClickArrays
+from rankfall.kernels.clicks import ClickArrays, click_arrays
 from rankfall.users.attraction import Attraction
 from rankfall.users.best_lists import best_list
 from rankfall.users.brute_force import every_list
@@ -177,19 +177,7 @@ class User:
         alone = self.attraction.alone
         if alone is None:
             return None
-        chain = self._chain(k)
-        satisfaction = self.clicks.satisfaction(np.arange(self.n_items), alone)
-        examination = np.zeros((k, len(chain.examination[-1])))
-        for row, columns in zip(examination, chain.examination, strict=True):
-            row[: len(columns)] = columns
-        return ClickArrays(
-            np.array(alone),
-            np.ones(self.n_items) if satisfaction is None else np.array(satisfaction),
-            examination,
-            np.array(chain.termination),
-            chain.after_none,
-            chain.after_click,
-        )
+        return chain_arrays(self._chain(k), alone, self.clicks.satisfaction(np.arange(self.n_items), alone))
 
     def _rows(self, items: Iterable[int]) -> IntArray:
         return rows("items", items, self.n_items, ProblemError)
@@ -207,3 +195,11 @@ def _checked_coins(coins: ArrayLike, length: int) -> list[float]:
     if len(flips) < length:
         raise ProblemError(f"{len(flips)} coins for {length} positions; one for each")
     return flips
+
+
+def chain_arrays(chain: Chain, attraction: FloatArray, satisfaction: FloatArray | None) -> ClickArrays:
+    """A chain laid out for the kernels, with copies of the attraction and satisfaction of each item."""
+    examination = np.zeros((len(chain.examination), len(chain.examination[-1])))
+    for row, columns in zip(examination, chain.examination, strict=True):
+        row[: len(columns)] = columns
+    return click_arrays(attraction, examination, chain.termination, satisfaction, chain.after_none, chain.after_click)

@@ -93,7 +93,7 @@ def is_stream_compiled(policy: ManyUsers, users: Sequence[Environment]) -> bool:
     one = policy.policy
     if _crowd(users, np.zeros(len(users))) is None:
         return False
-    if not unchanged(one, LinearPolicy, "rank", "update", "choose", "learn", "seen"):
+    if not unchanged(one, LinearPolicy, "rank", "update", "choose", "learn", "teach", "seen"):
         return False
     if one.forgetting is not None or one.context is not None or one.learns_from == "last_click":
         return False
