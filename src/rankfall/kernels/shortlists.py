@@ -25,7 +25,7 @@ import numpy as np
 
 from rankfall.kernels.item_scores import Items, mean_of, place, variance_of
 from rankfall.kernels.item_vectors import ItemVectors
-from rankfall.kernels.jit import bounding, compiled, inner, leaf
+from rankfall.kernels.jit import bounding, entry, inner, leaf
 from rankfall.kernels.linear_bounds import (
     BLOCK,
     BOUND,
@@ -454,7 +454,7 @@ def _all_best(
     return filled
 
 
-@compiled
+@entry
 def rank(
     items: Items,
     vectors: ItemVectors,
