@@ -6,11 +6,11 @@ import numpy as np
 
 from rankfall.kernels import greedy, shortlists
 from rankfall.kernels.cascade import UserArrays, attraction, covered, first_click, some_click
+from rankfall.kernels.epochs import SCORED, Shortlists
 from rankfall.kernels.item_scores import Items
 from rankfall.kernels.item_vectors import ItemVectors
 from rankfall.kernels.jit import compiled, inner, leaf
 from rankfall.kernels.ridge import State, learn
-from rankfall.kernels.shortlists import SCORED, Shortlists
 
 
 class Scene(NamedTuple):
