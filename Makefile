@@ -3,7 +3,7 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3,$(
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: run test stress soak field docs servers lint clean
+.PHONY: run test stress soak field results docs servers lint clean
 .DELETE_ON_ERROR:
 
 run: $(READY)  ## a first look, then one of the paper's experiments, small, on the data that comes with the sources
@@ -25,6 +25,14 @@ soak: $(READY) servers  ## servers under load for an hour while everything goes 
 field: $(READY)  ## every study of the field, into docs/field-results.md; about an hour
 	$(BIN)/rankfall run studies/field/*.toml --out out/field
 	$(BIN)/python scripts/field_results.py
+
+results: $(READY)  ## the paper's experiments at its size and the studies beside them, into docs/results.md; a night, and it resumes
+	$(BIN)/rankfall data get movielens-1m
+	$(BIN)/rankfall reproduce movielens-1m --scale paper --repeats 1 --out out/results/plain
+	$(BIN)/rankfall reproduce movielens-1m --scale paper --repeats 1 --unit-preferences --out out/results/unit
+	$(BIN)/rankfall reproduce movielens-1m --scale paper --repeats 1 --one-topic --out out/results/one-topic
+	$(BIN)/rankfall run studies/paper/*.toml --out out/results
+	$(BIN)/python scripts/paper_results.py
 
 docs: $(READY)  ## docs/cli.md, from the commands themselves
 	$(BIN)/python scripts/cli_reference.py

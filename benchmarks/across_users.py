@@ -1,10 +1,11 @@
-"""What learning across users gains: the study of docs/across-users.md.
+"""What a learned prior gains, and where it might hurt: the second part of the study of docs/across-users.md.
 
     python benchmarks/across_users.py movielens-small --out out/across
     python benchmarks/across_users.py path/to/ml-1m --out out/across --write docs
 
-The first writes its table and its figure into ``out/across``; ``--write`` puts both into the page, too. What was
-simulated before with the same settings is read from the folder, so that a study that was stopped goes on.
+The first writes its tables into ``out/across``; ``--write`` puts them into the page, too. What was simulated before
+with the same settings is read from the folder, so that a study that was stopped goes on. The first part, streams of
+users, is ``rankfall run studies/across_users.toml``.
 """
 
 from __future__ import annotations
@@ -17,31 +18,23 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
-import matplotlib.pyplot as plt
 import numpy as np
 
 from rankfall import (
     AcrossUsers,
     CascadeHybrid,
     CascadeUser,
-    ClusteredUsers,
     IndependentUsers,
-    ManyUsers,
     Prepared,
     Prior,
-    Segments,
     SharedModel,
     prepare,
     simulate_users,
 )
 from rankfall.data import find
-from rankfall.experiments.figures.saving import save
-from rankfall.experiments.many_users.arrivals import heavy_tailed
 from rankfall.experiments.statistics import interval
 
 K = 10
-FIRST = (10, 30, 100)
-COLOURS = ("#d62728", "#1f77b4", "#7f7f7f", "#2ca02c", "#9467bd", "#111111")
 Found = dict[str, np.ndarray]
 
 
@@ -51,12 +44,10 @@ class Sizes:
 
     tradeoffs: tuple[float, ...] = (0.1, 0.3, 0.5, 0.7, 0.9)
     gamma: float = 1.0
-    stream: int = 60_000  # lists of the stream
     earlier: int = 80  # users before the new ones, with 20 to 200 lists each
     new: int = 150  # new users, with 200 lists each
     draws: int = 2  # of earlier and new users
     long: int = 20  # users with 5,000 lists each
-    alpha: float = 2.0  # of clusters; docs/across-users.md says what else was tried
 
 
 class World:
@@ -72,7 +63,6 @@ class World:
             beta = lengths * turned / np.linalg.norm(turned, axis=1, keepdims=True)
         self.catalog = data.catalog()
         self.weights = np.hstack([(1 - tradeoff) * theta, tradeoff * beta])
-        self.favourite = theta.argmax(axis=1)
         x, z = data.user_coverage, data.relevance
         self.users = [CascadeUser(x, z, t, b, tradeoff) for t, b in zip(theta, beta, strict=True)]
 
@@ -80,30 +70,6 @@ class World:
         """The prior with the true mean and the true covariance of all users."""
         covariance = (np.cov(self.weights.T) + 1e-6 * np.eye(self.weights.shape[1])) / noise
         return Prior(self.weights.mean(axis=0), (covariance + covariance.T) / 2, noise, len(self.users))
-
-
-def stream(world: World, sizes: Sizes) -> Found:
-    """Everyone in one stream with a heavy tail: regret of each user over the first lists, and of the stream."""
-    policy = CascadeHybrid(world.catalog, gamma=sizes.gamma)
-    arrivals = heavy_tailed(len(world.users), sizes.stream, seed=1)
-    across = AcrossUsers(policy)
-    ways: dict[str, Callable[[], ManyUsers]] = {
-        "across": lambda: across,
-        "independent": lambda: IndependentUsers(policy),
-        "shared": lambda: SharedModel(policy),
-        "segments": lambda: Segments(policy, lambda user: int(world.favourite[user])),  # type: ignore[call-overload]
-        "clusters": lambda: ClusteredUsers(policy, range(len(world.users)), alpha=sizes.alpha),
-        "oracle": lambda: IndependentUsers(policy.with_prior(world.truth(across.prior.noise))),
-    }
-    found: Found = {}
-    for name, make in ways.items():
-        run = simulate_users(make(), world.users, arrivals, K, seed=2)
-        for first in FIRST:
-            found[f"{name} {first}"] = run.by_user(first)
-        found[f"{name} later"] = run.by_user(200, after=100)
-        found[f"{name} total"] = run.by_user()
-        found[f"{name} curve"] = np.cumsum(run.by_lists(200))
-    return found
 
 
 def newcomers(world: World, sizes: Sizes) -> Found:
@@ -180,23 +146,8 @@ def share(found: Found, lists: str) -> tuple[float, float, float]:
 
 def table(out: Path, data: Prepared, sizes: Sizes) -> Iterator[str]:
     """The lines of the tables."""
-    names = ("across", "independent", "shared", "segments", "clusters", "oracle")
-    streams = {t: kept(out, stream, data, sizes, t) for t in sizes.tradeoffs}
-    yield f"Regret in a stream of {sizes.stream:,} lists over {len(data.user_ids)} users; in brackets that of a user's"
-    yield "lists less that of across users, paired, with 95 % intervals.\n"
-    yield "| tradeoff | lists | " + " | ".join(names) + " |"
-    yield "|---|---|" + "---|" * len(names)
-    for t, found in streams.items():
-        for lists in (*map(str, FIRST), "later", "total"):
-            label = {"later": "101 to 200", "total": "all, summed"}.get(lists, f"first {lists}")
-            row = []
-            for name in names:
-                values, less = found[f"{name} {lists}"], found[f"{name} {lists}"] - found[f"across {lists}"]
-                first = f"{np.nansum(values):,.0f}" if lists == "total" else f"{np.nanmean(values):.2f}"
-                row.append(first if name == "across" else f"{first} ({shown(less)})")
-            yield f"| {t:g} | {label} | " + " | ".join(row) + " |"
     earlier = min(sizes.earlier, len(data.user_ids) // 2)
-    yield f"\nNew users after {earlier} earlier ones, with a prior learned from those alone:\n"
+    yield f"New users after {earlier} earlier ones, with a prior learned from those alone:\n"
     yield "| tradeoff | lists | independent | learned prior | true prior | shared | share of the distance |"
     yield "|---|---|---|---|---|---|---|"
     starts = ("independent", "learned", "oracle", "shared")
@@ -225,33 +176,15 @@ def table(out: Path, data: Prepared, sizes: Sizes) -> Iterator[str]:
             yield f"| random preferences, first {lists} lists | {t:g} | {one.mean():.2f} | {shown(other - one)} |"
 
 
-def figure(out: Path, data: Prepared, sizes: Sizes) -> Path:
-    """Mean regret of a user over the lists the user has seen, for every way and tradeoff."""
-    names = ("across", "independent", "shared", "segments", "clusters", "oracle")
-    size = (3.1 * len(sizes.tradeoffs), 3.0)
-    drawn, ((*axes,),) = plt.subplots(1, len(sizes.tradeoffs), figsize=size, layout="constrained", squeeze=False)
-    for axis, t in zip(axes, sizes.tradeoffs, strict=True):
-        found = kept(out, stream, data, sizes, t)
-        for name, colour in zip(names, COLOURS, strict=True):
-            curve = found[f"{name} curve"]
-            line = {"oracle": "--", "clusters": ":"}.get(name, "-")
-            axis.plot(np.arange(1, len(curve) + 1), curve, line, color=colour, label=name, linewidth=1.4)
-        axis.set(title=f"tradeoff {t:g}", xlabel="lists a user has seen", ylim=(0, None))
-    axes[0].set_ylabel("regret of a user")
-    axes[0].legend(fontsize=7, frameon=False)
-    return save(drawn, out / f"across-users-{data.dataset}", ("png",))[0]
-
-
 @click.command(help=__doc__)
 @click.argument("dataset")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("out/across"), show_default=True)
 @click.option("--write", type=click.Path(path_type=Path), help="The folder of the docs, to put the tables there too.")
 def main(dataset: str, out: Path, write: Path | None) -> None:
-    """Simulate, and write tables and figure."""
+    """Simulate, and write tables."""
     out.mkdir(parents=True, exist_ok=True)
     data, sizes = prepare(find(dataset)), Sizes()
     lines = "\n".join(table(out, data, sizes)) + "\n"
-    picture = figure(out, data, sizes)
     (out / f"{data.dataset}.md").write_text(lines)
     if write is None:
         click.echo(lines)
@@ -260,7 +193,6 @@ def main(dataset: str, out: Path, write: Path | None) -> None:
     end = f"<!-- end of {data.dataset} -->\n"
     text = re.sub(f"({mark}).*({end})", lambda place: place[1] + lines + place[2], page.read_text(), flags=re.S)
     page.write_text(text)
-    (write / "images" / picture.name).write_bytes(picture.read_bytes())
 
 
 if __name__ == "__main__":

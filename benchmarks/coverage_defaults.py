@@ -32,10 +32,10 @@ import polars as pl
 
 from rankfall import CascadeHybrid, CascadeLinUCB, CascadeUser, Catalog, LinearPolicy, prepare, simulate_many
 from rankfall.arrays import BoolArray, FloatArray, IntArray
-from rankfall.catalog import TOPIC_WEIGHT
 from rankfall.data import find
 from rankfall.data.catalogs.coverage import Audience, coverage_from_clicks
 from rankfall.data.catalogs.interactions import interactions
+from rankfall.topic_cells import TOPIC_WEIGHT
 from rankfall.users import Environment
 from rankfall.users.fitting import draw_log
 

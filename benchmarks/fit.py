@@ -18,7 +18,18 @@ import numpy as np
 import polars as pl
 
 from rankfall.data import generate
-from rankfall.users import Cascade, DependentClick, ExaminedCascade, Hybrid, PerItem, PositionBased, User
+from rankfall.users import (
+    Cascade,
+    ClickChain,
+    DependentClick,
+    DynamicBayesian,
+    ExaminedCascade,
+    Hybrid,
+    PerItem,
+    PositionBased,
+    User,
+    UserBrowsing,
+)
 from rankfall.users.fitting import FITS, draw_log, fit_hybrid
 
 
@@ -58,6 +69,10 @@ def main(lists: int, items: int, k: int) -> None:
         "examined_cascade": User(PerItem(alpha), ExaminedCascade(0.85 ** np.arange(k))),
         "dependent_click": User(PerItem(alpha), DependentClick(np.linspace(0.7, 0.3, k))),
         "position_based": User(PerItem(alpha), PositionBased(0.85 ** np.arange(k))),
+        "user_browsing": User(PerItem(alpha), UserBrowsing([0.85 ** np.arange(i, -1, -1) for i in range(k)])),
+        "dynamic_bayesian": User(PerItem(alpha), DynamicBayesian(1.0 - alpha, 0.9)),
+        "simplified_bayesian": User(PerItem(alpha), DynamicBayesian(1.0 - alpha)),
+        "click_chain": User(PerItem(alpha), ClickChain([0.95, 0.9, 0.3])),
     }
     shown = random_lists(items, lists, k, 1)
     with tempfile.TemporaryDirectory() as folder:

@@ -9,22 +9,17 @@ copied beside them.
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
+from marked import fill, table
 
 from rankfall.experiments.report.numbers import duration, short
 
 ROOT = Path(__file__).resolve().parents[1]
 Found = dict[str, Any]
-
-
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Markdown: text in the first column, numbers in the others."""
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def speed(found: Found, dense: bool = True) -> str:
@@ -111,24 +106,14 @@ def rest(found: Found) -> str:
 
 
 PARTS: dict[str, Callable[[Found], str]] = {
-    "speed": speed,
-    "sparse": lambda found: speed(found, dense=False),
-    "in brief": in_brief,
-    "rank": lists,
-    "thompson": thompson,
-    "growth": growth,
-    "rest": rest,
+    "bench: speed": speed,
+    "bench: sparse": lambda found: speed(found, dense=False),
+    "bench: in brief": in_brief,
+    "bench: rank": lists,
+    "bench: thompson": thompson,
+    "bench: growth": growth,
+    "bench: rest": rest,
 }
-
-
-def filled(page: str, found: Found) -> str:
-    """The page with what stands between its marks made anew."""
-    for name, make in PARTS.items():
-        begin, end = f"<!-- bench: {name} -->\n", f"\n<!-- end of bench: {name} -->"
-        if begin in page:
-            before, _, behind = page.partition(begin)
-            page = before + begin + make(found) + end + behind.partition(end)[2]
-    return page
 
 
 @click.command(help=__doc__)
@@ -136,8 +121,9 @@ def filled(page: str, found: Found) -> str:
 def main(folder: Path) -> None:
     """Fill both pages."""
     found = json.loads((folder / "bench.json").read_text())
+    parts = {name: make(found) for name, make in PARTS.items()}
     for page in (ROOT / "docs" / "performance.md", ROOT / "README.md"):
-        page.write_text(filled(page.read_text(), found))
+        page.write_text(fill(page.read_text(), parts))
     shutil.copy(folder / "growth.png", ROOT / "docs" / "images" / "growth.png")
 
 

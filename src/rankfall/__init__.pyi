@@ -90,6 +90,12 @@ from .policies.forgetting import (
 from .policies.forgetting import (
     Window as Window,
 )
+from .policies.greedy_escb import (
+    GreedyESCB as GreedyESCB,
+)
+from .policies.linear.conservative import (
+    C4UCB as C4UCB,
+)
 from .policies.linear.empirical_bayes import (
     Statistics as Statistics,
 )
@@ -117,6 +123,12 @@ from .policies.linear.lin_ucb import (
 from .policies.linear.lin_ucb import (
     CascadeLinUCBFull as CascadeLinUCBFull,
 )
+from .policies.linear.logistic import (
+    UCBCCA as UCBCCA,
+)
+from .policies.linear.logistic import (
+    UCBCCAPlus as UCBCCAPlus,
+)
 from .policies.linear.lsb import (
     CascadeLSB as CascadeLSB,
 )
@@ -134,6 +146,12 @@ from .policies.linear.policy import (
 )
 from .policies.linear.prior import (
     Prior as Prior,
+)
+from .policies.linear.variance_aware import (
+    VAC2UCB as VAC2UCB,
+)
+from .policies.linear.variance_aware import (
+    CascadeWOFUL as CascadeWOFUL,
 )
 from .policies.many_users.across import (
     AcrossUsers as AcrossUsers,
@@ -158,6 +176,18 @@ from .policies.pdgd import (
 )
 from .policies.policy import (
     Policy as Policy,
+)
+from .policies.position_based.grab import (
+    GRAB as GRAB,
+)
+from .policies.position_based.pbm_ts import (
+    PBMTS as PBMTS,
+)
+from .policies.position_based.pbm_ucb import (
+    PBMUCB as PBMUCB,
+)
+from .policies.ranked.ranked_context_zooming import (
+    RankedContextZooming as RankedContextZooming,
 )
 from .policies.ranked.ranked_exp3 import (
     RankedEXP3 as RankedEXP3,
@@ -217,6 +247,9 @@ from .users import (
     CascadeUser as CascadeUser,
 )
 from .users import (
+    ClickChain as ClickChain,
+)
+from .users import (
     Coverage as Coverage,
 )
 from .users import (
@@ -227,6 +260,9 @@ from .users import (
 )
 from .users import (
     Drifting as Drifting,
+)
+from .users import (
+    DynamicBayesian as DynamicBayesian,
 )
 from .users import (
     Environment as Environment,
@@ -253,6 +289,9 @@ from .users import (
     User as User,
 )
 from .users import (
+    UserBrowsing as UserBrowsing,
+)
+from .users import (
     check_environment as check_environment,
 )
 from .users import (
@@ -265,7 +304,13 @@ from .users.fitting import (
     fit_cascade as fit_cascade,
 )
 from .users.fitting import (
+    fit_click_chain as fit_click_chain,
+)
+from .users.fitting import (
     fit_dependent_click as fit_dependent_click,
+)
+from .users.fitting import (
+    fit_dynamic_bayesian as fit_dynamic_bayesian,
 )
 from .users.fitting import (
     fit_examined_cascade as fit_examined_cascade,
@@ -275,6 +320,12 @@ from .users.fitting import (
 )
 from .users.fitting import (
     fit_position_based as fit_position_based,
+)
+from .users.fitting import (
+    fit_simplified_bayesian as fit_simplified_bayesian,
+)
+from .users.fitting import (
+    fit_user_browsing as fit_user_browsing,
 )
 from .wire.rules import (
     Apart as Apart,

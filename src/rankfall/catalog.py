@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,41 +19,18 @@ from rankfall.attribute_columns import MIXED, column_values, read_columns, writt
 from rankfall.attributes import Attributes
 from rankfall.errors import CatalogError, FileError
 from rankfall.files import reading_parquet, replacing
-from rankfall.frames import html_table
+from rankfall.frames import Frame, html_table
+from rankfall.item_names import RELEVANCE, Id, feature_columns, ids_of, names_of, numbered, unique_names
 from rankfall.recipe import Recipe
+from rankfall.topic_cells import TOPIC_WEIGHT, coverage_of, weight_of
 
 if TYPE_CHECKING:
     import polars as pl
 
-Id: TypeAlias = int | str
-
-TOPIC_WEIGHT = 0.5
-"""How well an item covers a topic that it merely names, if nobody knows better; docs/catalogs.md has measurements."""
-
 _COVERAGE = "coverage:"
-_RELEVANCE = "relevance:"
 FEATURES = "rankfall.features"
 """Metadata by which a Parquet file with columns of features says their names, as JSON."""
 _LINEAGE, _RECIPE = "rankfall.lineage", "rankfall.recipe"
-
-
-class Column(Protocol):
-    """One column of a frame."""
-
-    def to_list(self) -> list[Any]:
-        """Give the values as plain Python objects."""
-        ...
-
-
-class Frame(Protocol):
-    """What polars and pandas frames have in common, as far as it is needed here."""
-
-    @property
-    def columns(self) -> Any:
-        """Names of the columns."""
-        ...
-
-    def __getitem__(self, name: str, /) -> Any: ...
 
 
 class Catalog:
@@ -120,12 +97,12 @@ class Catalog:
                 f"coverage is {self.coverage[row, column]} at row {row}, topic {column}; "
                 "it is a probability and must lie in [0, 1]"
             )
-        self.ids: tuple[Id, ...] = _ids(range(n_items) if ids is None else ids, n_items)
-        self.titles: tuple[str, ...] | None = None if titles is None else _names("titles", titles, n_items)
-        self.topics: tuple[str, ...] = _unique("topics", topics, numbered("topic", self.n_topics))
+        self.ids: tuple[Id, ...] = ids_of(range(n_items) if ids is None else ids, n_items)
+        self.titles: tuple[str, ...] | None = None if titles is None else names_of("titles", titles, n_items)
+        self.topics: tuple[str, ...] = unique_names("topics", topics, numbered("topic", self.n_topics))
         if features is None and recipe is not None:
             features = recipe.features
-        self.features: tuple[str, ...] = _unique("features", features, numbered("feature", self.n_features))
+        self.features: tuple[str, ...] = unique_names("features", features, numbered("feature", self.n_features))
         if recipe is not None and recipe.features != self.features:
             raise CatalogError(f"the recipe gives features {list(recipe.features)}, not {list(self.features)}")
         self.recipe: Recipe | None = recipe
@@ -292,7 +269,7 @@ class Catalog:
         [[0.5, 0.0]]
         """
         added = tuple(names)
-        topics = _unique("topics", (*self.topics, *added), numbered("topic", self.n_topics + len(added)))
+        topics = unique_names("topics", (*self.topics, *added), numbered("topic", self.n_topics + len(added)))
         coverage = np.hstack([self.coverage, np.zeros((len(self), len(added)))])
         catalog = self._like(coverage, self.relevance, self.ids, self.titles, self.attributes)
         catalog.topics = topics
@@ -386,14 +363,14 @@ class Catalog:
         ids = frame[id].to_list()
         coverage, names = None, None
         if topics is not None:
-            coverage, names = _coverage(frame[topics].to_list(), topic_names, topic_weight)
+            coverage, names = coverage_of(frame[topics].to_list(), topic_names, topic_weight)
         relevance = None
         if features:
             block = [frame[name].to_list() for name in features]
             for name, values in zip(features, block, strict=True):
                 if any(value is None for value in values):
                     raise CatalogError(f"feature column {name!r} has missing values; fill or drop them first")
-            relevance = np.array([[_weight(v, f) for v in values] for f, values in zip(features, block, strict=True)])
+            relevance = np.array([[weight_of(v, f) for v in values] for f, values in zip(features, block, strict=True)])
             relevance = relevance.reshape(len(features), len(ids)).T
         titles = None if title is None else ["" if t is None else str(t) for t in frame[title].to_list()]
         known = {name: column_values(frame[name].to_list()) for name in attributes}
@@ -431,7 +408,7 @@ class Catalog:
             frame = pl.read_parquet(path)
             known = pl.read_parquet_metadata(path)
         topics = [name for name in frame.columns if name.startswith(_COVERAGE)]
-        features = [name for name in frame.columns if name.startswith(_RELEVANCE)]
+        features = [name for name in frame.columns if name.startswith(RELEVANCE)]
         if "id" not in frame.columns or not (topics or features or _LINEAGE in known):
             raise FileError(
                 f"{path} has columns {frame.columns}, which Catalog.write_parquet did not write; "
@@ -448,16 +425,6 @@ class Catalog:
             attributes=read_columns(frame, json.loads(known.get(MIXED, "[]"))),
             _lineage=known.get(_LINEAGE),
         )
-
-
-def feature_columns(features: Sequence[str]) -> list[str]:
-    """What columns of features are called in a table: by name, or by number where they have none.
-
-    >>> feature_columns(["log_price", "feature 1"])
-    ['relevance:log_price', 'relevance:1']
-    """
-    default = numbered("feature", len(features))
-    return [f"{_RELEVANCE}{j if name == default[j] or name.isdecimal() else name}" for j, name in enumerate(features)]
 
 
 def check_fits(items: Catalog, topics: tuple[str, ...], features: tuple[str, ...]) -> None:
@@ -481,15 +448,6 @@ def _told(features: tuple[str, ...]) -> str:
     return f"{len(features)} features" if features == unnamed else f"features {list(features)}"
 
 
-def numbered(what: str, count: int) -> tuple[str, ...]:
-    """Names for what has none.
-
-    >>> numbered("topic", 2)
-    ('topic 0', 'topic 1')
-    """
-    return tuple(f"{what} {j}" for j in range(count))
-
-
 def _known(item: Any, row_of: dict[Id, int]) -> bool:
     try:
         return item in row_of
@@ -497,87 +455,7 @@ def _known(item: Any, row_of: dict[Id, int]) -> bool:
         return False
 
 
-def _ids(values: Iterable[Any], count: int) -> tuple[Id, ...]:
-    ids = tuple(v.item() if isinstance(v, np.generic) else v for v in values)
-    if len(ids) != count:
-        raise CatalogError(f"{len(ids)} ids for {count} items; one for each")
-    strange = next((v for v in ids if isinstance(v, bool) or not isinstance(v, int | str)), None)
-    if strange is not None or None in ids:
-        raise CatalogError(f"id {strange!r} is a {type(strange).__name__}; ids are whole numbers or strings")
-    if len({type(v) for v in ids}) > 1:
-        raise CatalogError("ids must be all whole numbers or all strings, got both")
-    if ids and isinstance(ids[0], int) and not all(-(2**63) <= int(v) < 2**63 for v in ids):
-        raise CatalogError("whole-number ids must fit in 64 bits")
-    if len(set(ids)) < count:
-        seen: set[Id] = set()
-        twice = next(v for v in ids if v in seen or seen.add(v))  # type: ignore[func-returns-value]
-        raise CatalogError(f"id {twice!r} is given to more than one item; ids must be unique")
-    return ids
-
-
-def _names(what: str, values: Iterable[Any], count: int) -> tuple[str, ...]:
-    if isinstance(values, str):
-        raise CatalogError(f"{what} must be a sequence of strings, got the one string {values!r}")
-    names = tuple(values)
-    if len(names) != count:
-        raise CatalogError(f"{len(names)} {what}, expected {count}")
-    strange = [name for name in names if not isinstance(name, str)]
-    if strange:
-        raise CatalogError(f"{what} must be strings, got {strange[0]!r}")
-    return names
-
-
-def _unique(what: str, values: Iterable[Any] | None, default: tuple[str, ...]) -> tuple[str, ...]:
-    names = default if values is None else _names(what, values, len(default))
-    if len(set(names)) < len(names):
-        raise CatalogError(f"{what} must have different names, got {list(names)}")
-    return names
-
-
 def _id_type(ids: tuple[Id, ...]) -> Any:
     import polars as pl
 
     return pl.String if ids and isinstance(ids[0], str) else pl.Int64
-
-
-def _coverage(
-    cells: list[Any], topic_names: Sequence[str] | None, topic_weight: float
-) -> tuple[FloatArray, tuple[str, ...]]:
-    """Coverage matrix and topic names from the cells of a topics column."""
-    weights = [_cell(cell, topic_names, topic_weight) for cell in cells]
-    occurring = sorted({name for row in weights for name in row})
-    names = tuple(occurring if topic_names is None else topic_names)
-    column = {name: j for j, name in enumerate(names)}
-    unknown = [name for name in occurring if name not in column]
-    if unknown:
-        raise CatalogError(f"topic {unknown[0]!r} occurs in the frame and is not among topic_names {list(names)}")
-    matrix = np.zeros((len(cells), len(names)))
-    for row, found in enumerate(weights):
-        for name, weight in found.items():
-            matrix[row, column[name]] = weight
-    return frozen(matrix), names
-
-
-def _cell(cell: Any, topic_names: Sequence[str] | None, topic_weight: float) -> dict[str, float]:
-    """Weights by topic name from one cell of a topics column."""
-    if cell is None:
-        return {}
-    if isinstance(cell, str):
-        return {name: topic_weight for name in cell.split("|") if name}
-    if isinstance(cell, Mapping):
-        return {str(name): _weight(weight, name) for name, weight in cell.items() if weight is not None}
-    values = list(cell)
-    if all(isinstance(value, str) for value in values):
-        return dict.fromkeys(values, topic_weight)
-    if topic_names is None:
-        raise CatalogError(f"topics {values!r} are weights without names; give topic_names")
-    if len(values) != len(topic_names):
-        raise CatalogError(f"topics {values!r} holds {len(values)} weights for {len(topic_names)} topic_names")
-    return {name: _weight(weight, name) for name, weight in zip(topic_names, values, strict=True)}
-
-
-def _weight(value: Any, name: object) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise CatalogError(f"{name} must be numbers, got {value!r}") from None

@@ -1,15 +1,34 @@
-"""Tables for other eyes: polars frames as pandas frames, and values as tables of HTML, for notebooks."""
+"""Frames of polars and pandas: what they have in common, one as the other, and values as tables of HTML."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rankfall.errors import RankfallError
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+class Column(Protocol):
+    """One column of a frame."""
+
+    def to_list(self) -> list[Any]:
+        """Give the values as plain Python objects."""
+        ...
+
+
+class Frame(Protocol):
+    """What polars and pandas frames have in common, as far as it is needed here."""
+
+    @property
+    def columns(self) -> Any:
+        """Names of the columns."""
+        ...
+
+    def __getitem__(self, name: str, /) -> Any: ...
 
 
 def to_pandas(frame: pl.DataFrame) -> Any:

@@ -85,12 +85,12 @@ def test_reproduce_names_the_files_it_wrote(tmp_path: Path) -> None:
 
 def test_options_reach_the_study(tmp_path: Path) -> None:
     asked = ["--sweep", "positions", "--gamma", "0.5", "--seed", "3", "--repeats", "2", *FEW]
-    flags = ["--unit-preferences", "--perfect-coverage"]
+    flags = ["--unit-preferences", "--one-topic", "--perfect-coverage"]
     result = call("reproduce", "movielens-small", *asked, *flags, "--out", str(tmp_path))
     assert result.exit_code == 0, result.output
     study = Study.read(tmp_path / "study.toml")
     assert (study.settings, study.seed, study.repeats, study.users, study.steps) == ({"gamma": 0.5}, 3, 2, 2, 30)
-    assert study.user["preparation"] == {"unit_preferences": True}
+    assert study.user["preparation"] == {"unit_preferences": True, "one_topic": True}
     assert study.user["perfect_coverage"] is True
     assert study.paper
 

@@ -23,7 +23,8 @@ def test_the_command_says_how_well_it_fits_and_writes_the_parameters(name, tmp_p
     assert f"{name}, fitted on 1,500 lists" in result.output
     assert "perplexity on 500 other lists" in result.output
     written = pl.read_parquet(out)
-    assert written.columns == ["parameter", "item", "position", "value", "views"]
+    browsing = name == "user_browsing"
+    assert written.columns == ["parameter", "item", "position", *["last_click"] * browsing, "value", "views"]
     train, _ = read_log(tmp_path / "clicks.parquet").split(0.25)
     fitted = FITS[name](train)
     attraction = written.filter(pl.col("parameter") == "attraction")
@@ -31,7 +32,8 @@ def test_the_command_says_how_well_it_fits_and_writes_the_parameters(name, tmp_p
     assert attraction["value"].to_numpy() == pytest.approx(fitted.attraction)
     check_same(Fitted.read_parquet(out), fitted)
     by_position = written.filter(pl.col("position").is_not_null())
-    assert by_position.height == (0 if name == "cascade" else 4)
+    plain = name in ("cascade", "dynamic_bayesian", "simplified_bayesian", "click_chain")
+    assert by_position.height == (0 if plain else 10 if browsing else 4)
 
 
 def test_the_command_without_held_out_lists(tmp_path: Path):
@@ -85,6 +87,7 @@ def test_a_user_with_features_is_fitted_by_name(tmp_path: Path):
     [
         (["--attraction", "hybrid"], "--attraction says what to fit with --model"),
         (["--model", "dependent_click", "--attraction", "hybrid", "--catalog", "x"], "is fitted by item only"),
+        (["--model", "ubm", "--attraction", "hybrid", "--catalog", "x"], "user_browsing is fitted by item only"),
         (["--model", "cascade", "--attraction", "hybrid"], "--attraction hybrid needs --catalog"),
         (["--model", "cascade", "--catalog", "x"], "--catalog is not used for attraction by item"),
         (["--by", "user"], "--by needs --catalog"),

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
@@ -35,7 +36,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "segment",
         pl.col("created").alias("time"),
         "propensity",
-    ).explode("position", "item")
+        "propensity_given_above",
+        "propensity_at_position",
+    ).explode("position", "item", "propensity_given_above", "propensity_at_position")
     rows = rows.with_columns(click=pl.col("clicked").list.contains(pl.col("position") - 1).cast(int)).drop("clicked")
     rows.write_parquet(where / "clicks.parquet")
     rows.write_csv(where / "clicks.csv")
@@ -55,6 +58,31 @@ def test_lists_with_feedback_are_read(folder: Path) -> None:
         assert (one.user, one.segment, one.propensity) == (event["user"], event["segment"], event["propensity"])
         assert one.time == pytest.approx(event["created"].timestamp(), abs=1e-6)
     assert answered["propensity"].n_unique() > 1
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_chances_of_positions_are_read_from_every_format(folder: Path, name: str) -> None:
+    events = pl.read_parquet(folder / "out" / "events.parquet").filter(pl.col("result").is_not_null())
+    expected = dict(zip(events["event_id"], events["propensity_given_above"].to_list(), strict=True))
+    log = read_click_log(folder / name)
+    for one in log:
+        assert one.given_above == pytest.approx(expected[one.name])
+        assert one.propensity == pytest.approx(float(np.prod(expected[one.name])))
+        assert one.at_position is not None
+        assert min(one.at_position) >= 0.5 / len(CATALOG) * (1 - 1e-9)  # half of the lists are drawn from all items
+    part = log.take(np.array([3, 1])).to_first_click()
+    shown = [one.given_above or [] for one in log]
+    cut = [*shown[3][: part.start[1]], *shown[1][: np.diff(part.start)[1]]]
+    assert part.given_above is not None
+    assert part.given_above.tolist() == cut
+
+
+def test_chances_of_single_rows_must_be_probabilities() -> None:
+    rows = {"list": [1, 1], "position": [1, 2], "item": [1, 2], "click": [0, 1]}
+    with pytest.raises(FileError, match=r"row 2: propensity_given_above is 1\.5; expected a probability"):
+        read_click_log(pl.DataFrame({**rows, "propensity_given_above": [0.5, 1.5]}))
+    some = read_click_log(pl.DataFrame({**rows, "propensity_given_above": [0.5, None]}))
+    assert next(iter(some)).given_above is None
 
 
 @pytest.mark.parametrize("name", FORMATS)

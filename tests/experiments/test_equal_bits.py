@@ -42,11 +42,12 @@ def test_a_study_of_the_field(file: Path) -> None:
     study = Study.from_toml(shortened(file.read_text()))
     assert Study.from_toml(study.to_toml()) == study
     found = {label: rows for (_, _, label), rows in last_rows(study).items()}
-    assert found == FACTS[file.stem]
+    known = FACTS.get(file.stem, {})  # studies and policies that came later have no facts of 0.1.0: they just run
+    assert {label: found[label] for label in known} == known
 
 
-def test_every_study_of_the_field_has_facts() -> None:
-    assert {file.stem for file in FILES} == FACTS.keys() - {"paper"}
+def test_every_study_of_0_1_0_is_still_here() -> None:
+    assert FACTS.keys() - {"paper"} <= {file.stem for file in FILES}
 
 
 def test_the_study_of_the_paper() -> None:

@@ -11,10 +11,21 @@ from hybrid_logs import CATALOG, DIVERSE, FLAT, log_of, with_people
 from rankfall import Catalog, FileError, ProblemError, User, prepare
 from rankfall.data import find, generate
 from rankfall.experiments.frozen_table import FrozenTable, merged
+from rankfall.experiments.people import People
 from rankfall.experiments.policy_choice import make_policy
 from rankfall.experiments.populations import World, files_of, world_of
 from rankfall.experiments.user_words import check_words
-from rankfall.users import Drifting, InContext, Intents, generate_intents
+from rankfall.users import (
+    ClickChain,
+    ClickModel,
+    Drifting,
+    DynamicBayesian,
+    InContext,
+    Intents,
+    PerItem,
+    UserBrowsing,
+    generate_intents,
+)
 from rankfall.users.fitting import Fitted, fit_hybrid
 
 BLOCKS: dict[str, Any] = {"attraction": {"best": 2, "good": 0.6, "rest": 4, "bad": 0.1}, "clicks": "cascade"}
@@ -73,6 +84,77 @@ def test_users_with_features(attraction: str) -> None:
     if expected is not None:
         name = "beta" if attraction == "linear" else "theta"
         np.testing.assert_array_equal(getattr(third.attraction, name), expected)
+
+
+@pytest.mark.parametrize(
+    ("words", "model"),
+    [
+        ({"clicks": "user_browsing", "examination": [[1.0], [0.5, 0.9]]}, UserBrowsing([[1.0], [0.5, 0.9]])),
+        ({"clicks": "dynamic_bayesian", "satisfaction": [0.3, 0.4]}, DynamicBayesian([0.3, 0.4])),
+        (
+            {"clicks": "dynamic_bayesian", "satisfaction": [0.3, 0.4], "continuation": 0.9},
+            DynamicBayesian([0.3, 0.4], 0.9),
+        ),
+        ({"clicks": "click_chain", "continuation": [1.0, 0.9, 0.2]}, ClickChain([1.0, 0.9, 0.2])),
+    ],
+)
+def test_click_models_are_named_in_words(words: dict[str, Any], model: ClickModel) -> None:
+    _, user = world({"attraction": [0.6, 0.5], **words, "reward": "clicks"})
+    assert user.reward([1, 0]) == User(PerItem([0.6, 0.5]), model, "clicks").reward([1, 0])
+    assert repr(user) == repr(User(PerItem([0.6, 0.5]), model, "clicks"))
+
+
+PEOPLE: dict[str, dict[str, Any]] = {
+    "one": {"attraction": [0.6, 0.5, 0.4], "clicks": "click_chain", "continuation": [1.0, 0.9, 0.2]},
+    "other": {"attraction": [0.2, 0.5, 0.7], "clicks": "dynamic_bayesian", "satisfaction": [0.1, 0.2, 0.3]},
+}
+
+
+def test_people_of_a_file_take_turns_or_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "people.json"
+    People(PEOPLE).write_json(path)
+    words = {"fitted": str(path), "reward": "clicks"}
+    one = User(PerItem([0.6, 0.5, 0.4]), ClickChain([1.0, 0.9, 0.2]), "clicks")
+    other = User(PerItem([0.2, 0.5, 0.7]), DynamicBayesian([0.1, 0.2, 0.3]), "clicks")
+    turns = [world(words, user=user, users=3) for user in range(3)]
+    assert [repr(user) for _, user in turns] == [repr(one), repr(other), repr(one)]
+    assert [user.reward([2, 0]) for _, user in turns] == [one.reward([2, 0]), other.reward([2, 0]), one.reward([2, 0])]
+    assert world({**words, "who": "other"}, user=0)[1].reward([1, 2]) == other.reward([1, 2])
+    _, drifting = world({**words, "who": "one", "drift": [{"from": 10, "who": "other"}]})
+    assert isinstance(drifting, Drifting)
+    assert [drifting.at(step).reward([1, 2]) for step in (9, 10)] == [one.reward([1, 2]), other.reward([1, 2])]
+    usual = world({"fitted": str(path), "who": "other"})[1]
+    assert isinstance(usual, User)
+    assert usual.rewarded == "satisfied"
+    with pytest.raises(ProblemError, match="has no user 'nobody'; it has one, other"):
+        world({**words, "who": "nobody"})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("no", "is not a readable JSON file"),
+        ("[]", "is not a file of users: it must have"),
+        ('{"rankfall_users": 2, "users": {"a": {}}}', '"rankfall_users": 1 and "users" by name'),
+        ('{"rankfall_users": 1, "users": {}}', "has no users"),
+        ('{"rankfall_users": 1, "users": {"a": {"clicks": "cascade"}}}', "user 'a': a user needs attraction"),
+        ('{"rankfall_users": 1, "users": {"a": {"attraction": [2.0]}}}', "user 'a': alpha holds 2"),
+        ('{"rankfall_users": 1, "users": {"a": {"attraction": [1], "mood": 1}}}', "a user has no 'mood' here; it has"),
+        (
+            '{"rankfall_users": 1, "users": {"a": {"attraction": [1], "clicks": "click_chain"}}}',
+            "user 'a': clicks 'click_chain' needs continuation, three numbers",
+        ),
+    ],
+)
+def test_files_of_people_that_make_no_sense_are_refused(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "people.json"
+    with pytest.raises(FileError, match="is not a readable JSON file"):
+        world({"fitted": str(path)})
+    path.write_text(text)
+    with pytest.raises(FileError) as caught:
+        world({"fitted": str(path)})
+    assert str(path) in str(caught.value)
+    assert said in str(caught.value)
 
 
 def test_users_of_a_data_set_with_any_click_model() -> None:
@@ -140,6 +222,10 @@ def test_a_fitted_user_may_become_another_of_the_same_items(tmp_path: Path) -> N
         ({**BLOCKS, "clicks": "guess"}, "clicks is 'guess'; choose from cascade"),
         ({**BLOCKS, "clicks": "position_based"}, "clicks 'position_based' needs examination"),
         ({**BLOCKS, "examination": [1.0, 0.5]}, "examination makes no sense with clicks 'cascade'"),
+        ({**BLOCKS, "clicks": "dynamic_bayesian"}, "needs satisfaction, a number for each item"),
+        ({**BLOCKS, "clicks": "dynamic_bayesian", "satisfaction": [0.5]}, "has 1 items and the attraction 6"),
+        ({**BLOCKS, "clicks": "click_chain"}, "clicks 'click_chain' needs continuation, three numbers"),
+        ({**BLOCKS, "clicks": "click_chain", "continuation": 0.9}, "continuation must have 1 axes"),
         ({"attraction": {"best": 2, "rest": 4, "bad": 0.1}}, "attraction needs best, good, rest and bad"),
         ({"attraction": "hybrid"}, "attraction 'hybrid' needs users with features"),
         (
@@ -209,3 +295,22 @@ def test_contexts_of_users_that_make_no_sense(context: Any, said: str) -> None:
     words = FrozenTable({"generate": {"items": 20, "users": 2}, "context": context})
     with pytest.raises(ProblemError, match=said):
         world_of(words, 3, 0, 2, 0, {})
+
+
+def test_clicks_on_a_sphere_may_be_logistic() -> None:
+    sphere = {"items": 30, "features": 4, "seed": 2}
+    catalog, linear = world({"sphere": sphere})
+    again, logistic = world({"sphere": sphere, "logit": [-4, -1]})
+    assert isinstance(linear, User)
+    assert isinstance(logistic, User)
+    np.testing.assert_array_equal(catalog.relevance, again.relevance)
+    alpha, odds = linear.attraction.alone, logistic.attraction.alone
+    assert alpha is not None
+    assert odds is not None
+    np.testing.assert_allclose(np.log(odds / (1 - odds)), -4 + 3 * alpha, atol=1e-12)
+
+
+@pytest.mark.parametrize("logit", [[1, -1], [0, 0], [1], "steep", [0, "a"]])
+def test_log_odds_that_make_no_sense(logit: Any) -> None:
+    with pytest.raises(ProblemError, match="logit must be"):
+        world({"sphere": {"items": 9}, "logit": logit})

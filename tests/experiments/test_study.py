@@ -104,7 +104,10 @@ CASE = '[[case]]\npolicy = "CascadeLSB"\n'
         (GOOD + USERS + "[[sweep]]\nsteps = [5, 6]\n", "'steps' cannot be swept; an axis is k, settings.NAME or user."),
         (GOOD + USERS + SWEEP + "k = [1]\ntogether = true\n", "need lists of one length, got [1, 2]"),
         (GOOD + USERS + SWEEP + SWEEP + "k = [1, 2]\nname = 'tradeoff'\n", "two sweeps are called 'tradeoff'"),
-        (GOOD + USERS + "mood = 1\n", "CascadeHybrid: a user has no 'mood'; it has attraction, catalog, clicks"),
+        (
+            GOOD + USERS + "mood = 1\n",
+            "CascadeHybrid: a user has no 'mood'; it has arrivals, attraction, catalog, clicks",
+        ),
         (GOOD + USERS + "topics = 1\n", "a user with 'generate' takes no 'topics'"),
         ('name = "a\\nb"\n' + USERS, "name must be a line of text"),
     ],

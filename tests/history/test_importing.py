@@ -1,5 +1,6 @@
 """Click logs that a service learns from."""
 
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -9,14 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from linear_policies import LINEAR
-from logged import CATALOG, batch_state, clicks, running, same, state_of
+from logged import CATALOG, batch_state, clicks, drive, running, same, state_of
 from waiting import wait_until
 
-from rankfall import generate
+from rankfall import Rewards, generate
 from rankfall.click_logs import read_click_log
 from rankfall.errors import RankfallError
 from rankfall.history.export import export
+from rankfall.history.exported import Log
 from rankfall.history.importing import import_clicks
+from rankfall.history.replay import replay
+from rankfall.service.commands import GiveFeedback
+from rankfall.service.engine import Engine
+from rankfall.wire import FeedbackRequest, Outcome
 
 
 @given(st.data(), st.sampled_from(sorted(LINEAR)))
@@ -97,3 +103,64 @@ def test_users_segments_and_times_are_taken_over(tmp_path: Path) -> None:
     events = pl.read_parquet(tmp_path / "events.parquet").sort("created")
     assert events["user"].to_list() == events["segment"].to_list() == ["a", "b"]
     assert events["created"].dt.epoch("s").to_list() == [1_700_000_000, 1_800_000_000]
+
+
+REWARDS = {"click": 1.0, "cart": 2.0, "purchase": 5.0}
+
+
+def told(engine: Engine, events: list[str], kind: str, value: float) -> None:
+    """Something comes of an item of each list."""
+    for n, event in enumerate(events):
+        outcome = Outcome(position=n % 3 + 1, type=kind, value=value)
+        (fed,) = engine.write(GiveFeedback((FeedbackRequest(event, outcomes=[outcome]),)))
+        assert fed.result == "accepted"
+
+
+def test_outcomes_of_an_export_are_imported_once_each(tmp_path: Path) -> None:
+    first, later = tmp_path / "first", tmp_path / "later"
+    with running(str(tmp_path / "shown"), rewards=REWARDS) as engine:
+        made = drive(engine, 30)
+        told(engine, made[:10], "cart", 1.0)
+        export(engine.store, first)
+        told(engine, made[5:20], "purchase", 0.5)
+        export(engine.store, later)
+    logs = [read_click_log(folder) for folder in (first, later)]
+    lists = {one.name: one for one in logs[1].by_time()}
+    assert sum(len(one.outcomes) for one in logs[0]) <= 10
+    with running(str(tmp_path / "taught"), rewards=REWARDS) as engine:
+        done = [import_clicks(engine, "default", log) for log in (*logs, logs[0], logs[1])]
+        assert [one.lists for one in done] == [logs[0].lists, 0, 0, 0]
+        early = sum(len(one.outcomes) for one in logs[0])
+        every = sum(len(one.outcomes) for one in lists.values())
+        assert [one.outcomes for one in done] == [early, every - early, 0, 0]
+        assert not any(one.unpaid for one in done)
+        policy, worth = LINEAR["CascadeHybrid"](CATALOG), Rewards(REWARDS)
+        rankings = {}
+        for one in logs[0].by_time():
+            rows = CATALOG.rows(one.items).tolist()
+            rankings[one.name] = policy.rank(len(rows), fixed=dict(enumerate(rows)))
+            clicked = {position: worth.earned("click") for position in one.clicked}
+            policy.update(rankings[one.name], one.clicked, rewards=clicked)
+        for log, before in zip(logs, ({}, {one.name: len(one.outcomes) for one in logs[0]}), strict=True):
+            for one in log.by_time():
+                for position, kind, value in one.outcomes[before.get(one.name, 0) :]:
+                    policy.add_outcome(rankings[one.name], one.clicked, position, worth.earned(kind, value))
+        assert same(policy.state(), state_of(engine))
+        export(engine.store, tmp_path)
+        assert same(replay(Log(tmp_path), "CascadeHybrid", 0.5).policies[""].state(), state_of(engine))
+
+
+def test_outcomes_that_a_model_has_no_reward_for_are_counted(tmp_path: Path) -> None:
+    with running(str(tmp_path / "shown"), rewards=REWARDS) as engine:
+        made = drive(engine, 12)
+        told(engine, made[:6], "cart", 1.0)
+        told(engine, made[:4], "purchase", 1.0)
+        export(engine.store, tmp_path / "log")
+    log = read_click_log(tmp_path / "log")
+    kinds = Counter(kind for one in log for _, kind, _ in one.outcomes)
+    with running(str(tmp_path / "taught"), rewards={"click": 1, "cart": 2}) as engine:
+        done = import_clicks(engine, "default", log)
+        assert (done.outcomes, done.unpaid) == (kinds["cart"], Counter(purchase=kinds["purchase"]))
+    with running(str(tmp_path / "plain")) as engine:
+        done = import_clicks(engine, "default", log)
+        assert (done.outcomes, done.unpaid) == (0, kinds)

@@ -360,3 +360,25 @@ def test_click_rate_improves(model: str) -> None:
     assert late > early + 0.3 * (best - early)
     learned = user.reward(np.argsort(-policy.scores)[:4])
     assert learned > 0.9 * best
+
+
+def test_the_rate_falls_with_every_list_that_has_a_pair() -> None:
+    """As the authors' public code has it: no click, or nothing unclicked among what was seen, leaves it as it is."""
+    catalog = Catalog(relevance=np.random.default_rng(0).normal(size=(6, 3)))
+    policy, steady = PDGD(catalog, decay=0.5), PDGD(catalog)
+    rng, rate, expected = np.random.default_rng(1), 0.1, np.zeros(3)
+    for click, has_pair in ((0, True), (None, False), ((0, 1, 2), False), ((1, 2), True), (2, True), ((0, 1), True)):
+        ranking = policy.rank(3, rng=rng)
+        expected = expected + rate * policy.gradient(ranking, click)
+        policy.update(ranking, click)
+        rate *= 0.5 if has_pair else 1.0
+        assert policy.weights == pytest.approx(expected, abs=1e-12)
+        assert float(policy.state()["rate"]) == pytest.approx(rate)
+    assert float(copy.deepcopy(policy).state()["rate"]) == pytest.approx(rate)
+    assert "rate" not in steady.state()
+    check_policy(policy)
+
+
+def test_a_rate_cannot_rise() -> None:
+    with pytest.raises(ProblemError, match="decay must be a number"):
+        PDGD(Catalog(relevance=[[1.0]]), decay=1.5)

@@ -46,7 +46,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> type[Policy]:
 
 
 def test_all_policies_are_here() -> None:
-    assert len(POLICIES) == 26
+    assert len(POLICIES) == 36
     assert list(POLICIES) == sorted(POLICIES)
     assert all(policy.__name__ == name == name_of(policy) for name, policy in POLICIES.items())
     assert set(SERVED) == {name for name, policy in POLICIES.items() if policy.why_not_served is None}

@@ -452,6 +452,9 @@ def test_the_export_carries_priors(engine: Quiet, tmp_path: Path) -> None:
         ({"scope": "user", "policy": "CascadeKLUCB"}, False),
         ({"scope": "segment"}, False),
         ({}, False),
+        ({"scope": "user", "context": {"hour": {"kind": "hour"}}}, True),
+        ({"scope": "user", "context": {"shop": {"kind": "category", "levels": [f"s{n}" for n in range(11)]}}}, True),
+        ({"scope": "user", "context": {"shop": {"kind": "category", "levels": [f"s{n}" for n in range(12)]}}}, False),
     ],
 )
 def test_the_default(given: dict[str, Any], across: bool) -> None:

@@ -269,6 +269,9 @@ def test_control_lists_without_a_baseline_are_drawn_at_random_and_counted_only(e
     assert (event.arm, event.learn, event.features) == ("control", False, None)
     assert json.loads(event.response)["policy"] == "random"
     assert event.propensity == pytest.approx(1 / (7 * 6 * 5))
+    chances = json.loads(event.request or "")["chances"]
+    assert chances["given_above"] == pytest.approx([1 / 7, 1 / 6, 1 / 5])
+    assert chances["at_position"] == pytest.approx([1 / 7] * 3)
     assert answer(engine, event, 1) == "accepted"
     assert arrays(engine) == before
     assert model.history.counts.counts == {"control": [1, 1, 0]}
@@ -308,16 +311,23 @@ def test_pinned_and_blocked(engine: Quiet) -> None:
 def test_propensities_sum_to_one(engine: Quiet, pins: list[dict[str, Any]]) -> None:
     make_model(engine, randomize=0.6, pinned=pins)
     chances: dict[tuple[str, ...], float] = {}
+    by_position = {}
     pool = ["i0", "i1", "i2", "i3"]
     possible = [order for order in permutations(pool, 2) if not pins or order[1] == "i2"]
     for _ in range(5000):  # far more than are needed to draw every list
         event = engine.make(engine.model("default"), engine.view_now(), _ask(k=2, candidates=pool))
         assert event.propensity is not None
         assert chances.setdefault(tuple(items_of(event)), event.propensity) == event.propensity
+        by_position[tuple(items_of(event))] = json.loads(event.request or "")["chances"]
         if len(chances) == len(possible):
             break
     assert set(chances) == set(possible)
     assert sum(chances.values()) == pytest.approx(1.0)
+    for shown, said in by_position.items():
+        top = sum(chance for other, chance in chances.items() if other[0] == shown[0])
+        second = sum(chance for other, chance in chances.items() if other[1] == shown[1])
+        assert said["given_above"] == pytest.approx([top, chances[shown] / top])
+        assert said["at_position"] == pytest.approx([top, second])
 
 
 def _ask(**words: Any) -> Any:

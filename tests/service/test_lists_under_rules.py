@@ -191,6 +191,11 @@ def test_the_propensity_of_random_lists_is_what_it_says(engine: Quiet, rules: li
         rows = tuple(rows_of(event))
         seen[rows] += 1
         assert event.propensity == pytest.approx(0.9 * chances[rows] + (0.1 if rows == greedy else 0.0))
+        top = 0.9 * sum(chance for other, chance in chances.items() if other[0] == rows[0]) + 0.1 * (
+            rows[0] == greedy[0]
+        )
+        said = json.loads(event.request or "")["chances"]["given_above"]
+        assert said == pytest.approx([top, event.propensity / top])
     assert len(seen) > 20
     for _ in range(20):
         event = engine.rank_now("control")

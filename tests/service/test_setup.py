@@ -36,6 +36,21 @@ def test_settings_that_are_not_taken_are_named_with_what_to_do(tmp_path: Path) -
     )
 
 
+def test_settings_said_in_other_words_are_the_same(tmp_path: Path) -> None:
+    place = str(tmp_path)
+    attributed = Catalog(relevance=[[1.0], [0.5]], ids=["a", "b"], attributes={"brand": ["x", "y"]})
+    given = {"rules": [{"kind": "at_most", "n": 1, "attribute": "brand"}], "context": {"hour": {"kind": "hour"}}}
+    lines = prepare(place, lambda: attributed, given)
+    assert prepare(place, None, given) == lines == FIRST
+    fewer = {**given, "rules": []}
+    assert prepare(place, None, fewer)[0].endswith('To change it: PATCH /v1/models/default with {"rules": []}.')
+    engine = Engine(open_store(place))
+    settings = engine.state.models["default"].settings
+    engine.close()
+    assert settings.context is not None
+    assert len(settings.rules) == 1
+
+
 def test_gamma_that_nobody_gave_is_what_suits_the_policy(tmp_path: Path) -> None:
     for policy, gamma in (("CascadeHybrid", 0.5), ("CascadeLinTS", 0.5), ("CascadeTS", 1.0)):
         place = str(tmp_path / policy)

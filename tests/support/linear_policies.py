@@ -1,9 +1,11 @@
-"""The linear policies of the registry, by name; and others made of the same choices."""
+"""The linear policies of the registry that are choices and nothing else, by name; and others made of such choices."""
 
 from rankfall import POLICIES, LinearPolicy
 
 LINEAR: dict[str, type[LinearPolicy]] = {
-    name: policy for name, policy in POLICIES.items() if issubclass(policy, LinearPolicy)
+    name: policy
+    for name, policy in POLICIES.items()
+    if issubclass(policy, LinearPolicy) and policy.why_not_served is None
 }
 
 

@@ -4,14 +4,17 @@ import numpy as np
 
 from rankfall import (
     Cascade,
+    ClickChain,
     Coverage,
     DependentClick,
     DocumentBased,
+    DynamicBayesian,
     ExaminedCascade,
     Hybrid,
     Linear,
     PerItem,
     PositionBased,
+    UserBrowsing,
 )
 
 PAIRS = [
@@ -22,6 +25,10 @@ PAIRS = [
         "dependent": ("any", "clicks", "satisfied"),
         "position": ("any", "clicks"),
         "document": ("any", "clicks"),
+        "browsing": ("any", "clicks"),
+        "bayesian": ("any", "clicks", "satisfied"),
+        "simplified": ("any", "clicks", "satisfied"),
+        "chain": ("any", "clicks"),
     }.items()
     for reward in rewards
 ]
@@ -43,7 +50,7 @@ def attraction(kind, rng, n=6):
     return Coverage(x, theta)
 
 
-def clicks(kind, rng, k=5):
+def clicks(kind, rng, k=5, n=6):
     match kind:
         case "cascade":
             return Cascade()
@@ -53,4 +60,12 @@ def clicks(kind, rng, k=5):
             return DependentClick(rng.random(k))
         case "position":
             return PositionBased(rng.random(k))
+        case "browsing":
+            return UserBrowsing(np.tril(rng.random((k, k))))
+        case "bayesian":
+            return DynamicBayesian(rng.random(n), rng.random())
+        case "simplified":
+            return DynamicBayesian(rng.random(n))
+        case "chain":
+            return ClickChain(rng.random(3))
     return DocumentBased()

@@ -27,6 +27,7 @@ COMMANDS = {
     "import": "Teach a model from a click log.",
     "export": "Write the log of a service to Parquet files.",
     "replay": "Let another policy learn from a log.",
+    "evaluate": "Estimate what policies are worth from a log.",
     "fit": "Fit click models to a click log.",
     "tune": "Choose gamma for a policy on users fitted to a click log.",
     "compile": "Compile before it is needed.",

@@ -7,12 +7,13 @@ from typing import get_args
 
 import click
 
-from rankfall.catalog import TOPIC_WEIGHT, Catalog
+from rankfall.catalog import Catalog
 from rankfall.cli.column_names import column_option
 from rankfall.data.catalogs import build_catalog
 from rankfall.data.catalogs.columns import KINDS
 from rankfall.data.catalogs.coverage import Audience
 from rankfall.errors import FileError, RankfallError
+from rankfall.topic_cells import TOPIC_WEIGHT
 
 _LOG_COLUMNS = ("item", "click", "user", "list")
 

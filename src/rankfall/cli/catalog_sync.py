@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from rankfall.attributes import Value, key_of
-from rankfall.catalog import Catalog, Id
+from rankfall.catalog import Catalog
 from rankfall.client import Client
 from rankfall.errors import CatalogError
+from rankfall.item_names import Id
 from rankfall.wire import Item
 
 AT_ONCE = 20_000

@@ -47,6 +47,7 @@ def click_log_options(command: C) -> C:
 
 def click_log_columns(command: C) -> C:
     """The option ``--column`` for a click log."""
-    allowed = ("list", "position", "item", "click", "user", "segment", "time", "propensity")
+    chances = ("propensity", "propensity_given_above", "propensity_at_position")
+    allowed = ("list", "position", "item", "click", "user", "segment", "time", *chances)
     words = f"Which column holds what, such as item=product_id ({', '.join(allowed)}). May be repeated."
     return column_option(allowed, words)(command)

@@ -94,6 +94,7 @@ def get(name: str) -> None:
     "--rank", type=click.IntRange(1), default=10, show_default=True, help="Number of relevance features of an item."
 )
 @click.option("--unit-preferences", is_flag=True, help="Divide each user's beta by its length.")
+@click.option("--one-topic", is_flag=True, help="Leave each item only its rarest topic.")
 @click.option(
     "--seed",
     type=click.IntRange(0),
@@ -116,6 +117,7 @@ def prepare_(
     topics: int | None,
     rank: int,
     unit_preferences: bool,
+    one_topic: bool,
     seed: int,
     items_table: Path | None,
     columns: tuple[tuple[str, str], ...],
@@ -137,6 +139,7 @@ def prepare_(
             rank=rank,
             unit_preferences=unit_preferences,
             seed=seed,
+            one_topic=one_topic,
         )
         prepared.save(out)
     click.echo(prepared.describe())

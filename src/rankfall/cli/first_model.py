@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_args
@@ -11,9 +13,11 @@ from click.core import ParameterSource
 
 from rankfall.catalog import Catalog
 from rankfall.cli.option_types import ForgettingType, ModelPolicyName, RewardsType
+from rankfall.errors import FileError, InvalidError
 from rankfall.policies.forgetting import Discount
 from rankfall.policies.linear.settings import Feedback
-from rankfall.wire import ModelSettings
+from rankfall.wire import ModelSettings, NewModel
+from rankfall.wire.decoding import convert
 
 C = TypeVar("C", bound=Callable[..., Any])
 _MODEL = ("policy", "gamma", "scope", "forgetting", "feedback", "rewards")
@@ -71,6 +75,12 @@ def first_model_options(command: C) -> C:
                 help="What a click and later outcomes are worth to the first model: click=1,cart=2,purchase=5.",
             ),
             click.option(
+                "--settings",
+                type=click.Path(path_type=Path, dir_okay=False),
+                help="TOML or JSON file with settings of the first model, as PUT /v1/models takes them: context, "
+                "request_features, rules, rewards and all others. Options beside it come before it.",
+            ),
+            click.option(
                 "--id",
                 "id_column",
                 default="id",
@@ -106,11 +116,31 @@ def beginning(context: click.Context) -> Beginning:
         settings["forgetting"] = {"discount": forgetting.rho} if fades else {"window": forgetting.lists}
     if (rewards := settings.get("rewards")) is not None:
         settings["rewards"] = dict(rewards.worth)
+    if values["settings"] is not None:
+        settings = {**_settings_in(values["settings"]), **settings}
     path = values["catalog"]
     if path is None:
         return Beginning(None, settings)
     columns = [values[name] for name in ("id_column", "title", "topics", "features", "attributes")]
     return Beginning(lambda: _read(path, *columns), settings)
+
+
+def _settings_in(path: Path) -> dict[str, Any]:
+    """The settings in a file, checked."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        found: Any = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except FileNotFoundError:
+        raise FileError(f"{path} does not exist") from None
+    except (OSError, ValueError) as problem:
+        raise FileError(f"cannot read settings from {path}: {problem}") from problem
+    if not isinstance(found, dict):
+        raise FileError(f'{path} holds no table of settings, such as {{"policy": "CascadeHybrid"}}')
+    try:
+        convert(NewModel, found)
+    except InvalidError as problem:
+        raise FileError(f"{path}: {problem}") from problem
+    return found
 
 
 def _read(

@@ -13,13 +13,28 @@ if TYPE_CHECKING:
     from rankfall.click_logs import ClickLog
     from rankfall.users.fitting import FittedUser
 
-_MODELS = ("cascade", "examined_cascade", "dependent_click", "position_based")
+_SHORT = {
+    "cm": "cascade",
+    "dcm": "dependent_click",
+    "pbm": "position_based",
+    "ubm": "user_browsing",
+    "dbn": "dynamic_bayesian",
+    "sdbn": "simplified_bayesian",
+    "ccm": "click_chain",
+}
+"""What the literature calls them."""
+_MODELS = (*_SHORT.values(), "examined_cascade")
+_WITH_FEATURES = ("cascade", "examined_cascade", "position_based")
 _ATTRACTIONS = ("item", "features", "topics", "hybrid")
 
 
 @click.command(name="fit")
 @click.argument("clicks", metavar="CLICKS", type=click.Path(path_type=Path))
-@click.option("--model", type=click.Choice(_MODELS), help="The click model to fit.  [default: compare all]")
+@click.option(
+    "--model",
+    type=click.Choice([*_MODELS, *_SHORT]),
+    help=f"The click model to fit; {', '.join(_SHORT)} are short for those above.  [default: compare all]",
+)
 @click.option(
     "--attraction",
     type=click.Choice(_ATTRACTIONS),
@@ -105,6 +120,7 @@ def command(
     from rankfall.cli.fit_tables import say_comparison, say_fit
     from rankfall.users.fitting import read_log
 
+    model = None if model is None else _SHORT.get(model, model)
     _check(model, attraction, catalog, by, held_out, report)
     items = None if catalog is None else Catalog.read_parquet(catalog)
     log = read_log(clicks, columns=dict(columns), model=log_model, with_context=model is None or by is not None)
@@ -163,8 +179,10 @@ def _check(
         raise click.UsageError("--attraction says what to fit with --model; without it all are compared")
     if features and catalog is None:
         raise click.UsageError(f"--attraction {attraction} needs --catalog, with the topics and features of the items")
-    if features and model == "dependent_click":
-        raise click.UsageError("--model dependent_click is fitted by item only; choose another model or attraction")
+    if features and model not in _WITH_FEATURES:
+        raise click.UsageError(
+            f"--model {model} is fitted by item only; choose another attraction, or one of {', '.join(_WITH_FEATURES)}"
+        )
     if catalog is not None and model is not None and not features:
         raise click.UsageError("--catalog is not used for attraction by item; say --attraction hybrid, or leave it out")
     if by is not None and catalog is None:

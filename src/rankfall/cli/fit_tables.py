@@ -10,6 +10,7 @@ from rankfall.experiments.evidence import Comparison, Verdict
 from rankfall.experiments.evidence.page import answer_table, model_table
 from rankfall.experiments.report.tables import Table as Rows
 from rankfall.users.fitting import Fitted, FittedHybrid, FittedUser, Perplexity
+from rankfall.users.fitting.fitted_table import CONTINUATION
 
 
 def say_comparison(console: Console, comparison: Comparison, verdict: Verdict | None) -> None:
@@ -62,11 +63,15 @@ def _title(fitted: FittedUser) -> str:
 
 
 def _attraction(fitted: Fitted) -> list[tuple[str, str]]:
-    low, middle, high = np.quantile(fitted.attraction, [0.0, 0.5, 1.0])
-    return [
-        ("items", f"{len(fitted.items):,}"),
-        ("attraction, lowest, median, highest", f"{low:.4f}, {middle:.4f}, {high:.4f}"),
-    ]
+    rows = [("items", f"{len(fitted.items):,}")]
+    for name in ("attraction", "satisfaction"):
+        by_item = getattr(fitted, name)
+        if by_item is not None:
+            low, middle, high = np.quantile(by_item, [0.0, 0.5, 1.0])
+            rows.append((f"{name}, lowest, median, highest", f"{low:.4f}, {middle:.4f}, {high:.4f}"))
+    names = CONTINUATION.get(fitted.model, ())
+    values = [] if fitted.continuation is None else fitted.continuation.tolist()
+    return rows + [(name.replace("_", " "), f"{value:.4f}") for name, value in zip(names, values, strict=True)]
 
 
 def _weights(fitted: FittedHybrid) -> list[tuple[str, str]]:
@@ -84,7 +89,7 @@ def _weights(fitted: FittedHybrid) -> list[tuple[str, str]]:
 
 
 def _say_positions(console: Console, fitted: FittedUser, judged: Perplexity | None) -> None:
-    """Examination or termination of each position, and perplexity there."""
+    """Examination (with no click above, where that matters) or termination of each position, and perplexity there."""
     name = fitted.by_position
     places = Table(show_header=True)
     for title in ("position", *([name] if name else []), *(["perplexity"] if judged is not None else [])):
@@ -94,7 +99,7 @@ def _say_positions(console: Console, fitted: FittedUser, judged: Perplexity | No
     for r in range(fitted.positions):
         cells = [str(r + 1)]
         if name:
-            cells.append(f"{getattr(fitted, name)[r]:.4f}")
+            cells.append(f"{np.atleast_1d(getattr(fitted, name)[r])[0]:.4f}")
         if judged is not None:
             cells.append(f"{judged.by_position[r]:.4f}" if r < len(judged.by_position) else "")
         places.add_row(*cells)

@@ -66,6 +66,11 @@ def command(
         with progress_bar("importing", log.lists) as step:
             done = import_clicks(engine, model, log, step)
     click.echo(f"{done.lists:,} lists imported into {model!r}, {done.clicked:,} of them clicked.")
+    if done.outcomes:
+        click.echo(f"{done.outcomes:,} outcomes imported.")
+    if done.unpaid:
+        kinds = ", ".join(f"{kind} ({count:,})" for kind, count in done.unpaid.items())
+        click.echo(f"Outcomes left out because {model!r} has no reward for them: {kinds}.")
     if done.known:
         click.echo(f"{done.known:,} lists had been imported before.")
     if done.left_out:

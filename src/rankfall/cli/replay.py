@@ -90,7 +90,8 @@ def command(
 
     LOG is a folder that rankfall export wrote, or, with --catalog, any click log (see rankfall import). Prints what the
     policy learned, how often it would have shown the same list, and, if lists were chosen at random with a chance that
-    is known, an estimate of the click rate it would have had, and of what a list would have earned.
+    is known, an estimate of its click rate, and of what a list earned, with what the log had taught it by then. That is
+    not what it would have had online; rankfall evaluate judges policies as they are at one moment.
     """
     from rich.console import Console
 

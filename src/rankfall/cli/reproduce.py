@@ -46,6 +46,7 @@ from rankfall.experiments.paper import PAPER, SCALES, SWEEPS, paper_study
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the random numbers.")
 @click.option("--threshold", type=float, default=5.0, show_default=True, help="Lowest rating that counts as positive.")
 @click.option("--unit-preferences", is_flag=True, help="Divide each user's beta by its length.")
+@click.option("--one-topic", is_flag=True, help="Leave each item only its rarest topic.")
 @click.option("--perfect-coverage", is_flag=True, help="Let policies see the topic coverage of the test users.")
 @own_options
 @run_options
@@ -61,6 +62,7 @@ def command(
     seed: int,
     threshold: float,
     unit_preferences: bool,
+    one_topic: bool,
     perfect_coverage: bool,
     rows: tuple[Case, ...],
     items_table: Path | None,
@@ -78,6 +80,8 @@ def command(
     preparation: dict[str, Any] = {} if threshold == 5.0 else {"threshold": threshold}
     if unit_preferences:
         preparation["unit_preferences"] = True
+    if one_topic:
+        preparation["one_topic"] = True
     words = data_words(dataset, items_table, columns)
     study = paper_study(
         words["dataset"],

@@ -56,7 +56,7 @@ def _speeds(measured: Forecast) -> Table:
     table = Table(title="Measured, microseconds a step of one worker")
     for heading in ("policy", "first 1,000 steps", "later"):
         table.add_column(heading, justify="left" if heading == "policy" else "right")
-    for policy in dict.fromkeys(trial.setup.policy for trial in measured.trials):
+    for policy in dict.fromkeys(trial.setup.name for trial in measured.trials):
         early, late = measured.per_step(policy)
         table.add_row(policy, f"{1e6 * early:.0f}", f"{1e6 * late:.1f}")
     return table

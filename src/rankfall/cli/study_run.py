@@ -24,10 +24,12 @@ from rich.table import Table
 from rankfall.cli.progress import StepRate
 from rankfall.cli.study_forecast import print_forecast
 from rankfall.experiments import Folder, Plan, Status, Study, plan, run_study
+from rankfall.experiments.many_users.report import write_stream_report
 from rankfall.experiments.paper.claims import check_claims
 from rankfall.experiments.paper.report import write_paper_report
 from rankfall.experiments.paper.verdicts import Claim
 from rankfall.experiments.report import write_report
+from rankfall.experiments.report.page import Written
 from rankfall.experiments.report.tables import Cell, case_table, regret_tables
 from rankfall.experiments.simulation import cores
 from rankfall.experiments.statistics import checked, final, means
@@ -49,7 +51,7 @@ def run_and_report(
         return
     runs = _run(laid, out, workers, scheduler)
     folder = Folder(out, laid)
-    written = (write_paper_report if study.paper else write_report)(folder, runs)
+    written = _write(study, laid)(folder, runs)
     for table in _tables(laid, runs):
         Console().print(table)
     console = Console(highlight=False, markup=False)
@@ -59,6 +61,13 @@ def run_and_report(
     if study.paper:
         console.print(_verdicts(check_claims(runs)))
     console.print(f"Open {written.page}; figure, tables and all runs are beside it.", soft_wrap=True)
+
+
+def _write(study: Study, laid: Plan) -> Callable[[Folder, pl.DataFrame], Written]:
+    """What writes the report of such a study."""
+    if study.paper:
+        return write_paper_report
+    return write_stream_report if any(setup.sharing for setup in laid.setups) else write_report
 
 
 def _tables(laid: Plan, runs: pl.DataFrame) -> Iterator[Table]:

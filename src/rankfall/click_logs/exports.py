@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from rankfall.arrays import FloatArray
 from rankfall.click_logs.log import ClickLog
-from rankfall.click_logs.values import CONTEXT
+from rankfall.click_logs.values import CHANCES, CONTEXT
 from rankfall.errors import FileError
 from rankfall.files import reading_parquet
 
-EVENTS = "events.parquet"
-"""The file of an export that holds the lists."""
+EVENTS, OUTCOMES = "events.parquet", "outcomes.parquet"
+"""The files of an export that hold the lists, and what came of their items beside clicks."""
 _REQUEST = ("context", "candidate_features")
 MARK = "rankfall.export"
 """Metadata by which each file says which export it belongs to: files of two exports do not go together."""
@@ -54,8 +55,9 @@ def read_export(path: Path, *, model: str | None = None, whole_ids: bool | None 
             lists = lists.filter(pl.col("model") == model)
         there = lists.collect_schema().names()  # logs of earlier versions have no context
         unknown = [pl.lit(None, pl.String).alias(name) for name in _REQUEST if name not in there]
+        chances = {column: name for column, name in CHANCES.items() if column in there}
         lists = lists.with_columns(unknown)
-        kept = ("event_id", "items", "clicked", "user", "segment", "created", "propensity", *_REQUEST)
+        kept = ("event_id", "items", "clicked", "user", "segment", "created", "propensity", *_REQUEST, *chances)
         shown = lists.filter(pl.col("result").is_not_null()).select(kept).collect()
     if not shown.height:
         raise FileError(f"{path} has no list with feedback")
@@ -69,4 +71,28 @@ def read_export(path: Path, *, model: str | None = None, whole_ids: bool | None 
     click[start[clicks["n"].to_numpy()] + clicks["clicked"].to_numpy()] = True
     seconds = (pl.col("created").dt.epoch("us") / 1e6).alias("time")
     context = shown.select(pl.col("event_id").alias("list"), "user", "segment", seconds, "propensity", *_REQUEST)
-    return ClickLog.of(start, given, click, context.select("list", *CONTEXT))
+    context = context.select("list", *CONTEXT).join(
+        _outcomes(events.with_name(OUTCOMES)), on="list", how="left", maintain_order="left"
+    )
+    known = {name: _by_row(shown, column) for column, name in chances.items()}
+    return ClickLog.of(start, given, click, context, **known)
+
+
+def _outcomes(path: Path) -> pl.DataFrame:
+    """The outcomes of each list, in their order; logs of earlier versions have none."""
+    kind = pl.List(pl.Struct({"position": pl.Int64, "type": pl.String, "value": pl.Float64}))
+    if not path.is_file():
+        return pl.DataFrame(schema={"list": pl.String, "outcomes": kind})
+    with reading_parquet(path):
+        every = pl.read_parquet(path).sort("seq")
+    return every.group_by(pl.col("event_id").alias("list"), maintain_order=True).agg(
+        pl.struct("position", "type", "value").alias("outcomes")
+    )
+
+
+def _by_row(shown: pl.DataFrame, column: str) -> FloatArray:
+    """One number for each item of each list; NaN where the list has none. A list that was certain has 1."""
+    length = pl.col("items").list.len()
+    certain = pl.when(pl.col("propensity") == 1.0).then(pl.lit(1.0)).repeat_by(length)
+    nothing = pl.lit(None, pl.Float64).repeat_by(length)
+    return shown.select(pl.coalesce(column, certain, nothing).explode()).to_series().to_numpy()

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rankfall.arrays import BoolArray, IntArray, number, whole
+from rankfall.arrays import BoolArray, FloatArray, IntArray, number, whole
 from rankfall.errors import ProblemError
 
 
@@ -28,6 +28,9 @@ class LoggedList(NamedTuple):
     propensity : probability with which this list was chosen, if the log says so.
     context : values of the context of its request by name, if the log says so.
     features : features that items had in its request, by id, if the log says so.
+    outcomes : what came of items beside clicks: 0-based position, type and value of each, in order.
+    given_above : probability of each item given those above it, if the log says so.
+    at_position : probability of each item at its position, whatever stands above it, if the log says so.
     """
 
     name: str
@@ -39,6 +42,9 @@ class LoggedList(NamedTuple):
     propensity: float | None
     context: Mapping[str, Any] | None = None
     features: Mapping[int | str, Mapping[str, float]] | None = None
+    outcomes: Sequence[tuple[int, str, float]] = ()
+    given_above: Sequence[float] | None = None
+    at_position: Sequence[float] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +58,10 @@ class ClickLog:
     click : (rows,) whether it was clicked.
     items : ids of the items, in ascending order.
     context : one row for each list: ``list`` (its name), ``user``, ``segment``, ``time`` (seconds since 1970),
-        ``propensity``, ``context`` and ``candidate_features`` (both JSON); what the log does not say is null.
+        ``propensity``, ``context`` and ``candidate_features`` (both JSON); what the log does not say is null. Of an
+        export also ``outcomes``, a list of ``position``, ``type`` and ``value``.
+    given_above, at_position : (rows,) as in :class:`LoggedList`, NaN where the log does not say it; None if it never
+        does.
     """
 
     start: IntArray
@@ -60,13 +69,17 @@ class ClickLog:
     click: BoolArray
     items: pl.Series
     context: pl.DataFrame
+    given_above: FloatArray | None = None
+    at_position: FloatArray | None = None
 
     @classmethod
-    def of(cls, start: IntArray, shown: pl.Series, click: BoolArray, context: pl.DataFrame) -> ClickLog:
+    def of(
+        cls, start: IntArray, shown: pl.Series, click: BoolArray, context: pl.DataFrame, **chances: FloatArray | None
+    ) -> ClickLog:
         """A log of these ids, one for each row."""
         items = shown.unique().sort()
         codes = shown.replace_strict(items, pl.arange(len(items), eager=True, dtype=pl.Int32))
-        return cls(start, codes.to_numpy(), click, items.alias("item"), context)
+        return cls(start, codes.to_numpy(), click, items.alias("item"), context, **chances)
 
     def __repr__(self) -> str:
         return f"ClickLog({self.lists:,} lists, {len(self.item):,} rows, {len(self.items):,} items)"
@@ -81,7 +94,10 @@ class ClickLog:
             known = (row["list"], items, clicked, row["user"], row["segment"], row["time"], row["propensity"])
             said, named = row.get("context"), row.get("candidate_features")
             features = None if named is None else {one["id"]: one["features"] for one in json.loads(named)}
-            yield LoggedList(*known, None if said is None else json.loads(said), features)
+            told = row.get("outcomes") or []
+            outcomes = [(one["position"], one["type"], one["value"]) for one in told]
+            chances = (_known(self.given_above, here), _known(self.at_position, here))
+            yield LoggedList(*known, None if said is None else json.loads(said), features, outcomes, *chances)
 
     @property
     def lists(self) -> int:
@@ -103,14 +119,19 @@ class ClickLog:
         lengths = np.diff(self.start)[which]
         start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         rows = np.arange(start[-1]) + np.repeat(self.start[which] - start[:-1], lengths)
-        return ClickLog(start, self.item[rows], self.click[rows], self.items, self.context[which])
+        return self._of_rows(start, rows, self.context[which])
 
     def to_first_click(self) -> ClickLog:
         """Each list down to its first click: what is below may not have been looked at any more."""
         before = np.cumsum(self.click, dtype=np.int64) - self.click
         keep = before == np.repeat(before[self.start[:-1]], np.diff(self.start))
         kept = np.concatenate([[0], np.cumsum(keep)])
-        return ClickLog(kept[self.start], self.item[keep], self.click[keep], self.items, self.context)
+        return self._of_rows(kept[self.start], np.flatnonzero(keep), self.context)
+
+    def _of_rows(self, start: IntArray, rows: IntArray, context: pl.DataFrame) -> ClickLog:
+        """These rows, as lists that start where it says."""
+        given, alone = (None if each is None else each[rows] for each in (self.given_above, self.at_position))
+        return ClickLog(start, self.item[rows], self.click[rows], self.items, context, given, alone)
 
     def by_time(self) -> ClickLog:
         """The lists in the order of their times; those of one time, or without any, as they stood."""
@@ -132,3 +153,11 @@ class ClickLog:
         chosen = np.zeros(self.lists, dtype=bool)
         chosen[rng.permutation(self.lists)[:count]] = True
         return self.take(np.flatnonzero(~chosen)), self.take(np.flatnonzero(chosen))
+
+
+def _known(chances: FloatArray | None, rows: slice) -> list[float] | None:
+    """The chances of one list; None unless all of them are known."""
+    if chances is None or bool(np.isnan(chances[rows]).any()):
+        return None
+    known: list[float] = chances[rows].tolist()
+    return known

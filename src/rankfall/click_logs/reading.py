@@ -14,7 +14,7 @@ from rankfall.arrays import IntArray
 from rankfall.click_logs.exports import is_export, read_export
 from rankfall.click_logs.log import ClickLog
 from rankfall.click_logs.tables import Table, table_of
-from rankfall.click_logs.values import COLUMNS, CONTEXT, NEEDED, checked
+from rankfall.click_logs.values import CHANCES, COLUMNS, CONTEXT, NEEDED, checked
 from rankfall.errors import FileError, ProblemError
 
 _AS_NAMED: Mapping[str, str] = MappingProxyType({})
@@ -39,13 +39,14 @@ def read_click_log(
         ``position`` (1 for the top), ``item`` and ``click`` (0 or 1; a list may have several); and, if there are any,
         ``user``, ``segment``, ``time`` (a moment, or seconds since 1970), ``propensity`` (the probability with which
         this list was chosen), and of its request ``context`` (a JSON object) and ``candidate_features`` (a JSON list
-        of ``{"id": ..., "features": {...}}``). Rows may stand in any order; each list has positions 1, 2, ... without
-        a gap.
+        of ``{"id": ..., "features": {...}}``); and of each row ``propensity_given_above`` (the probability of the item
+        given those above it) and ``propensity_at_position`` (of the item there, whatever stands above). Rows may stand
+        in any order; each list has positions 1, 2, ... without a gap.
     columns : names that columns have in this file, such as ``{"item": "product_id"}``.
     model : for an export of several models, the one whose lists are read; all of them by default.
     whole_ids : whether items must be whole numbers (True) or text (False); by default what the log has. In a CSV file
         they are whole numbers if every one of them is written as one.
-    with_context : also read user, segment, time and propensity.
+    with_context : also read user, segment, time and propensities.
     repeated_items : allow an item twice in a list.
     mixed_rows : the order of the lists where rows of a list do not all stand together from the top down: by the row of
         their top items, or by their names. Otherwise lists stay in the order of the file.
@@ -72,7 +73,8 @@ def read_click_log(
     _check_context(table, frame, start)
     missing = [pl.lit(None, kind).alias(name) for name, kind in CONTEXT.items() if name not in frame.columns]
     context = frame[start[:-1]].with_columns(missing).select("list", *CONTEXT)
-    log = ClickLog.of(start, frame["item"], frame["click"].to_numpy(), context)
+    chances = {name: frame[column].to_numpy() for column, name in CHANCES.items() if column in frame.columns}
+    log = ClickLog.of(start, frame["item"], frame["click"].to_numpy(), context, **chances)
     if not repeated_items:
         _check_items(table, frame, log)
     return log

@@ -20,14 +20,16 @@ CONTEXT = {
     "candidate_features": pl.String,
 }
 """What a log may say of a list besides, and how it is kept."""
-COLUMNS = (*NEEDED, *CONTEXT)
+CHANCES = {"propensity_given_above": "given_above", "propensity_at_position": "at_position"}
+"""What a log may say of each row besides, and what it is called in Python."""
+COLUMNS = (*NEEDED, *CONTEXT, *CHANCES)
 
 LONGEST_NAME = 200
 """Characters of a user or segment, as over HTTP."""
 LATEST = 253_402_300_799.0
 """The end of the year 9999, in seconds since 1970."""
 
-_MAY_BE_EMPTY = ("user", "segment", "propensity", "context", "candidate_features")
+_MAY_BE_EMPTY = ("user", "segment", "propensity", "context", "candidate_features", *CHANCES)
 
 
 def checked(table: Table, values: pl.Series, *, whole_ids: bool | None) -> pl.Series:
@@ -50,7 +52,7 @@ def checked(table: Table, values: pl.Series, *, whole_ids: bool | None) -> pl.Se
         return _clicks(table, values)
     if name == "time":
         return _seconds(table, values)
-    if name == "propensity":
+    if name == "propensity" or name in CHANCES:
         return _probabilities(table, values)
     if name == "context":
         return _json(table, values, dict, 'a JSON object such as {"hour": 8}; another column may need another name')

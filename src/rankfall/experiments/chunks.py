@@ -5,12 +5,15 @@ from __future__ import annotations
 import copy
 import hashlib
 import io
+from collections.abc import Iterator
 
 import numpy as np
 import polars as pl
 
 from rankfall.catalog import Catalog
 from rankfall.errors import FileError, ProblemError, RankfallError
+from rankfall.experiments.many_users.simulation import simulate_users
+from rankfall.experiments.many_users.stream import recorded
 from rankfall.experiments.plan import Chunk
 from rankfall.experiments.populations import Data
 from rankfall.experiments.simulation import Progress, default_checkpoints, run_seed, simulate
@@ -30,15 +33,25 @@ SCHEMA = pl.Schema(
 )
 """Columns of a chunk's table; results put those that name the case before them."""
 
+STREAM_SCHEMA = pl.Schema(
+    {name: kind for column, kind in SCHEMA.items() for name in ((column, "lists") if column == "step" else (column,))}
+)
+"""Where users come in a stream: with the lists that the user has seen by that step."""
+
 
 def simulate_chunk(chunk: Chunk, data: Data, progress: Progress | None = None) -> bytes:
     """The Parquet file of a chunk. The same chunk gives the same bytes.
 
     Run (user, repeat) depends on the setup's seed and these two numbers: not on the chunk it is in, nor on the policy.
     """
-    setup, marks = chunk.setup, checkpoints(chunk.setup.steps, chunk.setup.checkpoints, chunk.setup.log_checkpoints)
+    simulated = _streams if chunk.setup.sharing else _single_users
+    table = pl.concat(simulated(chunk, data, progress)).cast(_schema(chunk)).select(_schema(chunk).names())
+    return parquet(table, **{"rankfall.chunk": chunk.key, "rankfall.digest": _digest(table)})
+
+
+def _single_users(chunk: Chunk, data: Data, progress: Progress | None) -> Iterator[pl.DataFrame]:
+    setup, marks = chunk.setup, _marks(chunk)
     fresh: tuple[Catalog, PolicyLike] | None = None
-    frames = []
     for run in range(chunk.first, chunk.last):
         user, repeat = divmod(run, setup.repeats)
         world = setup.world(user, repeat, data)
@@ -49,9 +62,27 @@ def simulate_chunk(chunk: Chunk, data: Data, progress: Progress | None = None) -
             result = simulate(copy.deepcopy(fresh[1]), world[1], setup.steps, setup.k, seed, marks, progress)
         except RankfallError as problem:
             raise ProblemError(f"{setup.policy}: {problem}") from problem
-        frames.append(result.frame(user=user, repeat=repeat))
-    table = pl.concat(frames).cast(SCHEMA).select(SCHEMA.names())
-    return parquet(table, **{"rankfall.chunk": chunk.key, "rankfall.digest": _digest(table)})
+        yield result.frame(user=user, repeat=repeat)
+
+
+def _streams(chunk: Chunk, data: Data, progress: Progress | None) -> Iterator[pl.DataFrame]:
+    setup = chunk.setup
+    for repeat in range(chunk.first, chunk.last):
+        policy, people = setup.crowd(repeat, data)
+        arrivals, seed = setup.arrivals(repeat, setup.steps), run_seed(setup.seed, 0, repeat)
+        try:
+            run = simulate_users(policy, people, arrivals, setup.k, seed, progress, workers=1)
+        except RankfallError as problem:
+            raise ProblemError(f"{setup.name}: {problem}") from problem
+        yield recorded(run, _marks(chunk), repeat)
+
+
+def _schema(chunk: Chunk) -> pl.Schema:
+    return STREAM_SCHEMA if chunk.setup.sharing else SCHEMA
+
+
+def _marks(chunk: Chunk) -> list[int]:
+    return checkpoints(chunk.setup.steps, chunk.setup.checkpoints, chunk.setup.log_checkpoints)
 
 
 def checkpoints(steps: int, even: int, logarithmic: int) -> list[int]:
@@ -75,7 +106,7 @@ def read_chunk(chunk: Chunk, content: bytes) -> pl.DataFrame:
         if type(problem).__name__ != "PanicException":  # what polars raises on some damaged files; it is no Exception
             raise
         raise FileError(f"the file of chunk {chunk.key} is damaged: {problem}") from problem
-    if said.get("rankfall.chunk") != chunk.key or table.schema != SCHEMA:
+    if said.get("rankfall.chunk") != chunk.key or table.schema != _schema(chunk):
         raise FileError(f"the file of chunk {chunk.key} holds another one")
     if said.get("rankfall.digest") != _digest(table):
         raise FileError(f"the file of chunk {chunk.key} is damaged: its numbers are not those that were written")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankfall.errors import ProblemError
 from rankfall.experiments.frozen_table import FrozenTable, canonical, merged, nested
+from rankfall.experiments.many_users.ways import WAYS, settings_of_way
 from rankfall.experiments.policy_choice import settings_of
 from rankfall.experiments.user_words import check_words
 
@@ -22,6 +23,7 @@ RESERVED = (
     "user",
     "repeat",
     "step",
+    "lists",
     "regret",
     "clicks",
     "touched",
@@ -76,6 +78,7 @@ def expand(study: Study) -> tuple[Entry, ...]:
             values = {column: point.get(path, _value(full, path)) for path, column in columns.items()}
             known = {column: value for column, value in values.items() if value is not None}
             entries.append(Entry(sweep, index, FrozenTable(known), full))
+    _check_streams(entries)
     return tuple(entries)
 
 
@@ -114,7 +117,7 @@ def _at(study: Study, case: Case, point: Mapping[str, Any]) -> Case:
     for path, value in point.items():
         swept = merged(swept, nested(path, value))
     shared = merged(study.settings, swept.get("settings", {}))
-    has = settings_of(case.policy)
+    has = _settings_of(case)
     settings = merged({name: value for name, value in shared.items() if name in has}, case.settings)
     user = merged(merged(study.user, case.user), swept.get("user", {}))
     k = swept.get("k", case.k if case.k is not None else study.k)
@@ -129,10 +132,27 @@ def _at(study: Study, case: Case, point: Mapping[str, Any]) -> Case:
 def _check_shared(study: Study) -> None:
     """What is said for all policies must be a setting of one of them at least."""
     shared = {*study.settings, *(path.split(".")[1] for sweep in study.sweeps for path in _settings(sweep))}
-    known = frozenset().union(*(settings_of(case.policy) for case in study.all_cases))
+    known = frozenset().union(*(_settings_of(case) for case in study.all_cases))
     for name in shared:
         if name not in known:
             raise ProblemError(f"no policy of the study has a setting {name!r}; they have {', '.join(sorted(known))}")
+
+
+def _settings_of(case: Case) -> frozenset[str]:
+    """Of its policy, and of the way in which models are shared."""
+    return settings_of(case.policy) | settings_of_way(case.sharing)
+
+
+def _check_streams(entries: list[Entry]) -> None:
+    """Either all users come in streams, and every case says who shares a model; or none do."""
+    for entry in entries:
+        streams, case = "arrivals" in entry.case.user, entry.case
+        if streams != ("arrivals" in entries[0].case.user):
+            raise ProblemError(f"{case.label}: some users come in a stream and others do not; make it two studies")
+        if streams and not case.sharing:
+            raise ProblemError(f"{case.label}: it needs sharing, as users come in a stream; one of {', '.join(WAYS)}")
+        if case.sharing and not streams:
+            raise ProblemError(f"{case.label}: sharing is for users who come in a stream; give the user arrivals")
 
 
 def _settings(sweep: Sweep) -> list[str]:

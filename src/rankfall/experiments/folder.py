@@ -137,7 +137,7 @@ class Folder:
         self._write(self._path(chunk), content)
         line = {
             "chunk": chunk.key,
-            "policy": chunk.setup.policy,
+            "policy": chunk.setup.name,
             "steps": chunk.steps,
             "seconds": round(seconds, 3),
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,9 +12,11 @@ import numpy as np
 
 from rankfall.arrays import FloatArray
 from rankfall.experiments.frozen_table import leaves
+from rankfall.experiments.many_users.simulation import simulate_users
 from rankfall.experiments.plan import Chunk, Plan, Setup
+from rankfall.experiments.populations import Data
 from rankfall.experiments.result_table import is_number
-from rankfall.experiments.simulation import simulate
+from rankfall.experiments.simulation import Progress, simulate
 
 TRIALS = 4
 """In how many setups each policy is tried."""
@@ -87,12 +89,12 @@ class Forecast:
 
     def run_seconds(self, setup: Setup) -> float:
         """Expected seconds of one run of a setup, by one worker."""
-        known = [trial for trial in self.trials if trial.setup.policy == setup.policy]
+        known = [trial for trial in self.trials if trial.setup.name == setup.name]
         return min(known, key=lambda trial: trial.distance(setup)).seconds_for(setup.steps)
 
     def per_step(self, policy: str, early: int = 1000) -> tuple[float, float]:
         """Seconds of a step of a policy, in the first ``early`` and once it has learned; means over its trials."""
-        known = [trial for trial in self.trials if trial.setup.policy == policy]
+        known = [trial for trial in self.trials if trial.setup.name == policy]
         first = [trial.seconds_for(early) / early for trial in known]
         return float(np.mean(first)), float(np.mean([trial.late for trial in known]))
 
@@ -101,8 +103,8 @@ def forecast(plan: Plan, workers: int, trials: int = TRIALS) -> Forecast:
     """Try each policy of a plan in a few of its setups, with as many workers as the study will have."""
     began = time.perf_counter()
     found, clock = [], 0.0
-    for policy in dict.fromkeys(setup.policy for setup in plan.setups):
-        setups = [setup for setup in plan.setups if setup.policy == policy]
+    for policy in dict.fromkeys(setup.name for setup in plan.setups):
+        setups = [setup for setup in plan.setups if setup.name == policy]
         chosen = np.unique(np.linspace(0, len(setups) - 1, min(trials, len(setups))).round().astype(int))
         for turn, index in enumerate(chosen):
             trial, took = _try(setups[index], plan, workers, turn)
@@ -123,13 +125,11 @@ def _try(setup: Setup, plan: Plan, workers: int, turn: int) -> tuple[Trial, floa
     """
     threads = workers if setup in plan.compiled else 1
     data = plan.data_of(setup)
-    world = setup.world(0, 0, data)
-    simulate(setup.make(world), world[1], 3, setup.k)  # compiled or loaded before the clock runs
+    _player(setup, data, 0)(3, None)  # compiled or loaded before the clock runs
     longest = min(_LONGEST, max(setup.steps, _SHORTEST))
 
     def run(index: int) -> tuple[list[int], list[float], float]:
-        world = setup.world((turn * threads + index) % setup.users, 0, data)
-        policy = setup.make(world)
+        play = _player(setup, data, turn * threads + index)
         steps, seconds = [0], [0.0]
         began, work_began = time.perf_counter(), time.thread_time()
 
@@ -140,7 +140,7 @@ def _try(setup: Setup, plan: Plan, workers: int, turn: int) -> tuple[Trial, floa
                 raise _Enough
 
         with suppress(_Enough):
-            simulate(policy, world[1], longest, setup.k, index, [longest], look)
+            play(longest, look)
         return steps, seconds, time.perf_counter() - began
 
     with ThreadPoolExecutor(threads) as pool:
@@ -151,6 +151,18 @@ def _try(setup: Setup, plan: Plan, workers: int, turn: int) -> tuple[Trial, floa
     # The clock of a run that went further than the shortest one counts as far as that one went.
     clock = np.mean([took * seconds[-1] / times[-1] for _, times, took in curves])
     return Trial(setup, marks, seconds), float(clock)
+
+
+def _player(setup: Setup, data: Data, index: int) -> Callable[[int, Progress | None], object]:
+    """Plays so many steps of the run of this number."""
+    if setup.sharing:
+        many, people = setup.crowd(index, data)
+        return lambda steps, look: simulate_users(
+            many, people, setup.arrivals(index, steps), setup.k, index, look, workers=1
+        )
+    world = setup.world(index % setup.users, 0, data)
+    policy = setup.make(world)
+    return lambda steps, look: simulate(policy, world[1], steps, setup.k, index, [steps], look)
 
 
 def _numbers(setup: Setup) -> dict[str, float]:

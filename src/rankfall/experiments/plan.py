@@ -9,16 +9,25 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rankfall import __version__
+from rankfall.arrays import IntArray
 from rankfall.data.preparation import Prepared
 from rankfall.errors import ProblemError, RankfallError
 from rankfall.experiments.episodes import is_compiled
 from rankfall.experiments.expansion import Entry, expand
 from rankfall.experiments.frozen_table import FrozenTable, canonical
+from rankfall.experiments.many_users.compiled import is_stream_compiled
+from rankfall.experiments.many_users.stream import arrivals_of
+from rankfall.experiments.many_users.ways import make_way, settings_of_way
 from rankfall.experiments.policy_choice import make_policy, source_digest
 from rankfall.experiments.populations import Data, World, files_of, world_of
+from rankfall.experiments.simulation import run_seed
 from rankfall.experiments.study import Study
 from rankfall.policies import PolicyLike
+from rankfall.policies.many_users.policy import ManyUsers
+from rankfall.users import Environment
 
 CHUNK_STEPS = 250_000
 """Steps in a chunk, about: a few seconds of work, so that a cluster has enough of them and little is lost by a stop."""
@@ -43,6 +52,7 @@ class Setup:
     seed: int
     data: tuple[tuple[str, str], ...] = ()
     source: str | None = None
+    sharing: str = ""
     version: str = __version__
 
     @cached_property
@@ -51,9 +61,14 @@ class Setup:
         return canonical({field.name: getattr(self, field.name) for field in fields(self)})
 
     @property
+    def name(self) -> str:
+        """The policy, and who shares a model."""
+        return ", ".join(filter(None, (self.policy, self.sharing)))
+
+    @property
     def runs(self) -> int:
-        """How many there are."""
-        return self.users * self.repeats
+        """How many there are: where users come in a stream, it is one run."""
+        return self.repeats if self.sharing else self.users * self.repeats
 
     @property
     def chunks(self) -> list[Chunk]:
@@ -67,11 +82,26 @@ class Setup:
 
     def make(self, world: World) -> PolicyLike:
         """The policy, before it has learned anything."""
-        return make_policy(self.policy, world[0], k=self.k, steps=self.steps, settings=self.settings)
+        ways = settings_of_way(self.sharing)
+        own = {name: value for name, value in self.settings.items() if name not in ways}
+        return make_policy(self.policy, world[0], k=self.k, steps=self.steps, settings=own)
+
+    def crowd(self, repeat: int, data: Data) -> tuple[ManyUsers, list[Environment]]:
+        """Where users come in a stream: the policy for all of them, and who they are."""
+        worlds = [self.world(user, repeat, data) for user in range(self.users)]
+        people, ways = [person for _, person in worlds], settings_of_way(self.sharing)
+        shared = {name: value for name, value in self.settings.items() if name in ways}
+        return make_way(self.sharing, self.make(worlds[0]), people, shared), people
+
+    def arrivals(self, repeat: int, lists: int) -> IntArray:
+        """(lists,) who comes."""
+        seed = run_seed(self.seed, 0, repeat)
+        who = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 2))  # coins and policies have 0 and 1
+        return arrivals_of(self.user["arrivals"], self.users, lists, who)
 
     def __str__(self) -> str:
         settings = "".join(f", {name} {value}" for name, value in self.settings.items())
-        return f"{self.policy}{settings}, K={self.k}"
+        return f"{self.name}{settings}, K={self.k}"
 
 
 @dataclass(frozen=True)
@@ -172,7 +202,13 @@ def plan(study: Study, data: Data | None = None) -> Plan:
             world = setup.world(0, 0, read)
             if setup.k > len(world[0]):
                 raise ProblemError(f"k is {setup.k} and there are {len(world[0])} items; a list cannot be longer")
-            if is_compiled(setup.make(world), world[1], setup.k):
+            if setup.sharing:
+                setup.arrivals(0, setup.users)
+                many, people = setup.crowd(0, read)
+                runs_compiled = is_stream_compiled(many, people)
+            else:
+                runs_compiled = is_compiled(setup.make(world), world[1], setup.k)
+            if runs_compiled:
                 compiled.add(setup)
         except ProblemError as problem:
             raise ProblemError(f"{entry.case.label}: {problem}") from problem
@@ -207,6 +243,7 @@ def _setup(study: Study, entry: Entry, data: Data, prints: Mapping[str, str], no
         seed=study.seed,
         data=tuple((key, prints[key]) for key in keys),
         source=source_digest(case.policy),
+        sharing=case.sharing,
     )
 
 

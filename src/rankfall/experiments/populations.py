@@ -9,28 +9,25 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from rankfall.arrays import FloatArray, finite
 from rankfall.catalog import Catalog
 from rankfall.data import DATASETS, Ratings, find, generate, on_sphere, tables
 from rankfall.data.preparation import Prepared, prepare
 from rankfall.errors import CatalogError, ProblemError
+from rankfall.experiments.click_words import click_model_of
 from rankfall.experiments.frozen_table import canonical
+from rankfall.experiments.people import People, read_people
 from rankfall.experiments.user_words import source_of, stretches
 from rankfall.policies.context import Context
 from rankfall.users import (
     Attraction,
-    Cascade,
-    ClickModel,
     Coverage,
-    DependentClick,
-    DocumentBased,
     Drifting,
     Environment,
-    ExaminedCascade,
     Hybrid,
     InContext,
     Linear,
     PerItem,
-    PositionBased,
     User,
     generate_intents,
     moved_tastes,
@@ -44,13 +41,6 @@ Data: TypeAlias = Mapping[str, Any]
 World: TypeAlias = tuple[Catalog, Environment]
 """What the policy knows of the items, and who looks at them."""
 
-_CLICKS: Mapping[str, tuple[Callable[..., ClickModel], tuple[str, ...]]] = {
-    "cascade": (Cascade, ()),
-    "examined_cascade": (ExaminedCascade, ("examination",)),
-    "dependent_click": (DependentClick, ("termination",)),
-    "position_based": (PositionBased, ("examination",)),
-    "document_based": (DocumentBased, ()),
-}
 _OWN_COLUMNS = 2_000
 """Up to so many items without features get one column each, so that linear policies can tell them apart."""
 
@@ -62,7 +52,7 @@ def files_of(words: Mapping[str, Any]) -> dict[str, Callable[[], Any]]:
         if "dataset" in here:
             found[_dataset_key(here)] = partial(_prepared, here)
         if "fitted" in here:
-            found[f"fitted {here['fitted']}"] = partial(read_fitted, here["fitted"])
+            found[f"fitted {here['fitted']}"] = partial(_fitted_users, here["fitted"])
         if "catalog" in here:
             found[f"catalog {here['catalog']}"] = partial(Catalog.read_parquet, here["catalog"])
     return found
@@ -93,7 +83,8 @@ def _world(words: Mapping[str, Any], k: int, user: int, users: int, repeat: int,
         return made.catalog, _in_context(words, x, z, made.theta, made.beta, user, repeat)
     if source == "sphere":
         made = _made(on_sphere, "sphere", words["sphere"], repeat)
-        return made.catalog, _user(words, Linear(made.catalog.relevance, made.beta[0]))
+        z, beta = made.catalog.relevance, made.beta[0]
+        return made.catalog, _user(words, _logistic(z @ beta, words["logit"]) if "logit" in words else Linear(z, beta))
     if source == "intents":
         crowd = _made(generate_intents, "intents", words["intents"], repeat)
         return _items(crowd.n_items), crowd
@@ -101,6 +92,18 @@ def _world(words: Mapping[str, Any], k: int, user: int, users: int, repeat: int,
         return _of_fit(words, k, user, data)
     alpha = np.asarray(_attraction(words["attraction"]), dtype=float)
     return _items(len(alpha)), _user(words, PerItem(alpha))
+
+
+def _logistic(places: FloatArray, logit: Any) -> PerItem:
+    """Attraction whose log-odds go from the first to the second of ``logit``, as places go from 0 to 1.
+
+    >>> _logistic(np.array([0.0, 0.5, 1.0]), (-1.0, 1.0)).alone.round(3)
+    array([0.269, 0.5  , 0.731])
+    """
+    low, high = finite("logit", logit, 1, ProblemError) if np.shape(logit) == (2,) else (np.nan, np.nan)
+    if not low < high:
+        raise ProblemError(f"logit must be two log-odds, the lower one first, got {logit!r}")
+    return PerItem(1.0 / (1.0 + np.exp(-(low + (high - low) * places))))
 
 
 def _of_dataset(words: Mapping[str, Any], user: int, repeat: int, data: Data) -> World:
@@ -132,13 +135,20 @@ def _in_context(
 
 
 def _of_fit(words: Mapping[str, Any], k: int, user: int, data: Data) -> World:
-    fitted: FittedUser = data[f"fitted {words['fitted']}"]
-    if k > fitted.positions:
+    fitted: FittedUser | People = data[f"fitted {words['fitted']}"]
+    ids: list[int | str]
+    if not isinstance(fitted, People) and k > fitted.positions:
         raise ProblemError(f"k is {k}, and {words['fitted']} was fitted on lists of up to {fitted.positions} items")
-    if isinstance(fitted, FittedHybrid):
+    if isinstance(fitted, People):
+        person = fitted.user(_who(words, fitted.people, user), words.get("reward"))
+        ids = list(range(person.n_items))
+        catalog = _items(len(ids))
+    elif isinstance(fitted, FittedHybrid):
         ids, catalog = list(fitted.catalog.ids), fitted.catalog
-        person = fitted.user(k, words.get("reward"), fitted.people[user % len(fitted.people)])
+        person = fitted.user(k, words.get("reward"), _who(words, fitted.people, user))
     else:
+        if "who" in words:
+            raise ProblemError(f"{words['fitted']} holds one user; leave out who")
         ids = [item if isinstance(item, int | str) else str(item) for item in fitted.items.to_list()]
         catalog, person = _items(len(ids), ids), fitted.user(k, words.get("reward"))
     if "catalog" in words:
@@ -149,6 +159,19 @@ def _of_fit(words: Mapping[str, Any], k: int, user: int, data: Data) -> World:
             raise ProblemError(f"the log has an item that {words['catalog']} has not: {problem}") from None
         catalog = Catalog(known.coverage[rows], known.relevance[rows], ids=ids, topics=known.topics)
     return catalog, person
+
+
+def _fitted_users(path: str) -> FittedUser | People:
+    return read_people(path) if Path(path).suffix == ".json" else read_fitted(path)
+
+
+def _who(words: Mapping[str, Any], people: tuple[str, ...], user: int) -> str:
+    """Which of the people of a file is meant: the one that is named; otherwise they take turns."""
+    who = words.get("who", people[user % len(people)])
+    if who not in people:
+        named = ", ".join(people[:5]) + (", ..." if len(people) > 5 else "")
+        raise ProblemError(f"{words['fitted']} has no user {who!r}; it has {named}")
+    return str(who)
 
 
 def _with_features(words: Mapping[str, Any], x: Any, z: Any, theta: Any, beta: Any) -> Environment:
@@ -165,17 +188,7 @@ def _with_features(words: Mapping[str, Any], x: Any, z: Any, theta: Any, beta: A
 
 
 def _user(words: Mapping[str, Any], attraction: Attraction) -> User:
-    name = words.get("clicks", "cascade")
-    if name not in _CLICKS:
-        raise ProblemError(f"clicks is {name!r}; choose from {', '.join(_CLICKS)}")
-    model, needs = _CLICKS[name]
-    for word in ("examination", "termination"):
-        if word in words and word not in needs:
-            raise ProblemError(f"{word} makes no sense with clicks {name!r}; leave it out")
-    for need in needs:
-        if need not in words:
-            raise ProblemError(f"clicks {name!r} needs {need}, a number for each position")
-    return User(attraction, model(*(words[need] for need in needs)), reward=words.get("reward"))
+    return User(attraction, click_model_of(words), reward=words.get("reward"))
 
 
 def _attraction(given: Any) -> Any:

@@ -35,7 +35,19 @@ def checked(runs: pl.DataFrame) -> pl.DataFrame:
         raise ProblemError(f"runs have no column {', '.join(missing)}; they need {', '.join(_COLUMNS)}")
     if runs.is_empty():
         raise ProblemError("runs have no rows; at least one checkpoint of one run is needed")
-    return runs.sort(*CASE, "user", "repeat", "step")
+    runs = runs.sort(*CASE, "user", "repeat", "step")
+    return at_common_steps(runs) if "lists" in runs.columns else runs
+
+
+def at_common_steps(runs: pl.DataFrame) -> pl.DataFrame:
+    """Of users who come in a stream, the rows at steps at which everybody's regret is recorded."""
+    recorded = pl.struct("user", "repeat").n_unique()
+    return runs.filter(recorded.over(*CASE, "step") == recorded.over(*CASE))
+
+
+def _shown(runs: pl.DataFrame) -> str:
+    """The column with the number of lists that the user of a row has seen."""
+    return "lists" if "lists" in runs.columns else "step"
 
 
 def final(table: pl.DataFrame) -> pl.DataFrame:
@@ -47,12 +59,13 @@ def by_unit(runs: pl.DataFrame) -> pl.DataFrame:
     """Each unit's means at each step: regret, and per list shown so far clicks, topics touched and covered."""
     single = pl.col("user").n_unique().over(CASE) == 1
     unit = pl.when(single).then("repeat").otherwise("user").alias("unit")
+    lists = pl.when(pl.col(_shown(runs)) > 0).then(pl.col(_shown(runs)))  # nobody's rate before their first list
     return (
         runs.with_columns(unit)
         .group_by(*CASE, "unit", "step", maintain_order=True)
         .agg(
             pl.col("regret").mean(),
-            *[(pl.col(old) / pl.col("step")).mean().alias(new) for old, new in _RATES.items()],
+            *[(pl.col(old) / lists).mean().alias(new) for old, new in _RATES.items()],
         )
     )
 
@@ -142,8 +155,8 @@ def differences(plan: Plan, runs: pl.DataFrame) -> list[Difference]:
 
 def late_share(runs: pl.DataFrame, steps: int) -> float | None:
     """What lists of the last tenth of steps earn, as a share of the best list; the mean over runs of one case."""
-    late = runs.filter(pl.col("step") >= 0.9 * steps).sort("step")
-    lost = (pl.col("regret").last() - pl.col("regret").first()) / (pl.col("step").last() - pl.col("step").first())
+    late, lists = runs.filter(pl.col("step") >= 0.9 * steps).sort("step"), pl.col(_shown(runs))
+    lost = (pl.col("regret").last() - pl.col("regret").first()) / (lists.last() - lists.first())
     share = 1.0 - lost / pl.col("best").first()
     shares = late.group_by("user", "repeat", maintain_order=True).agg(share.alias("share"))["share"]
     mean = shares.filter(shares.is_finite()).mean()

@@ -13,6 +13,7 @@ from rankfall.errors import ProblemError
 from rankfall.experiments import study_file
 from rankfall.experiments.expansion import expand
 from rankfall.experiments.frozen_table import FrozenTable, freeze
+from rankfall.experiments.many_users.ways import settings_of_way
 from rankfall.experiments.policy_choice import name_of, plain_setting
 
 T = TypeVar("T")
@@ -42,10 +43,11 @@ class Case:
     Attributes
     ----------
     policy : a name out of ``rankfall.POLICIES``, ``module:Name``, or a class.
-    label : what to call it in figures and tables; the policy's name if empty.
+    label : what to call it in figures and tables; if empty, what is shared or else the policy's name.
     k : positions in a list; None for those of the study.
     settings : of the policy, such as gamma.
     user : words of the user, see :mod:`rankfall.experiments.user_words`; added to those of the study, or instead.
+    sharing : who shares a model where users come in a stream; see :mod:`rankfall.experiments.many_users.ways`.
     published : a value from a paper to stand beside ours.
     """
 
@@ -55,17 +57,24 @@ class Case:
     settings: Mapping[str, Any] = _EMPTY
     user: Mapping[str, Any] = _EMPTY
     published: Published | None = None
+    sharing: str = ""
 
     def __post_init__(self) -> None:
         put = _setter(self)
         put("policy", name_of(self.policy))
+        settings_of_way(self.sharing)  # what is unknown is refused
         if not self.label:
-            put("label", self.policy)
+            put("label", self.usual_label)
         _line("label", self.label)
         if self.k is not None:
             whole("k", self.k, ProblemError, low=1)
         put("settings", _settings(self.settings))
         put("user", _table("user", self.user))
+
+    @property
+    def usual_label(self) -> str:
+        """What it is called if nobody says otherwise."""
+        return self.sharing or self.policy
 
 
 @dataclass(frozen=True)
@@ -126,7 +135,8 @@ class Study:
     cases : further cases, with settings, users and labels of their own.
     sweeps : every case is simulated at every point of every sweep. What coincides is simulated once.
     k : positions in a list.
-    users : how many, the first ones of a data set in the order of their ids.
+    users : how many, the first ones of a data set in the order of their ids. Where they come in a stream, by the word
+        ``arrivals``, they are one run, and ``steps`` are the lists of all of them.
     repeats : how often each of them starts over, with other coins.
     steps : lists shown in each run.
     checkpoints, log_checkpoints : how often a run is recorded, evenly spaced, and evenly spaced in logarithms.

@@ -133,7 +133,7 @@ def _written(value: Any) -> dict[str, Any]:
         elif field.name in _NAMES:
             if content:
                 lists[_NAMES[field.name]] = [_written(item) for item in content]
-        elif field.name == "label" and content == value.policy:
+        elif field.name == "label" and content == value.usual_label:
             continue
         elif content is not None and (field.default is MISSING or content != field.default):
             table[field.name] = _written(content) if hasattr(content, "__dataclass_fields__") else thaw(content)

@@ -7,14 +7,18 @@ One word says where users come from:
   ``items_table`` and ``columns``, a table of ratings (:func:`rankfall.data.tables`). ``topics``: how many, those with
   the most items first; ``perfect_coverage``: policies know the coverage that the users have;
 - ``generate``: a made-up catalog with users (:func:`rankfall.generate`);
-- ``sphere``: features on a sphere, and one user whose attraction is linear (:func:`rankfall.data.on_sphere`);
-- ``fitted``: a file of ``rankfall fit --out``; ``catalog``: a file with the features that policies may learn by;
+- ``sphere``: features on a sphere, and one user whose attraction is linear (:func:`rankfall.data.on_sphere`); with
+- ``fitted``: a file of ``rankfall fit --out``, or a JSON file of users in words (:mod:`rankfall.experiments.people`).
 - ``intents``: a population of users who want different things (:func:`rankfall.users.generate_intents`);
 - ``attraction`` alone: a number for each item, or ``{best, good, rest, bad}``, a block of good items before bad ones.
 
 Others say what they do: ``attraction`` (``hybrid``, ``linear`` or ``coverage``, for users with features), ``tradeoff``,
-``clicks`` (the click model, with ``termination`` or ``examination``) and ``reward``. ``drift`` is a list of
-``{from, ...}``: from that step on, the user has these words instead.
+``clicks`` (the click model, with its parameters: :mod:`rankfall.experiments.click_words`) and ``reward``. ``drift`` is
+a list of ``{from, ...}``: from that step on, the user has these words instead.
+
+``arrivals``, for users with features, makes all of them come in one stream: ``uniform``, ``heavy_tailed`` or
+``coming_and_going``, or a table such as ``{ heavy_tailed = { exponent = 1.2 } }``; see
+:mod:`rankfall.experiments.many_users.arrivals`.
 
 ``context``, for users with features, is a table of ``factors`` (as policies declare them), ``matters`` (from 0 to 1, by
 default 1), ``hours`` (how many of a day there are) and ``seed``: users come in every situation alike, and in each their
@@ -33,18 +37,19 @@ from typing import TYPE_CHECKING, Any
 from rankfall.arrays import whole
 from rankfall.data import DATASETS
 from rankfall.errors import ProblemError
+from rankfall.experiments.click_words import PARAMETERS
 from rankfall.experiments.frozen_table import FrozenTable, merged
 
 if TYPE_CHECKING:
     from rankfall.experiments.study import Study
 
-_CLICKING = frozenset({"clicks", "examination", "reward", "termination"})
-_FEATURES = frozenset({"attraction", "context", "tradeoff"}) | _CLICKING
+_CLICKING = frozenset({"clicks", "reward", *PARAMETERS})
+_FEATURES = frozenset({"arrivals", "attraction", "context", "tradeoff"}) | _CLICKING
 SOURCES: Mapping[str, frozenset[str]] = {
     "dataset": _FEATURES | {"columns", "items_table", "perfect_coverage", "preparation", "topics"},
     "generate": _FEATURES,
-    "sphere": _CLICKING,
-    "fitted": frozenset({"catalog", "reward"}),
+    "sphere": _CLICKING | {"logit"},
+    "fitted": frozenset({"catalog", "reward", "who"}),
     "intents": frozenset(),
     "attraction": _CLICKING,
 }
@@ -76,6 +81,9 @@ def check_words(words: Mapping[str, Any]) -> None:
     for word in words:
         if word not in SOURCES[source] | {source, "drift"}:
             raise ProblemError(f"a user with {source!r} takes no {word!r}; leave it out")
+    for word in ("context", "drift"):
+        if "arrivals" in words and word in words:
+            raise ProblemError(f"users who come in a stream take no {word!r}; leave it out, or arrivals")
     for _, later in stretches(words)[1:]:
         check_words(later)
 

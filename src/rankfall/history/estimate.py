@@ -7,25 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-_Z = 1.959963984540054  # 95 % of a normal distribution lies within so many standard deviations
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An estimate, its standard error, and a 95 % interval (normal approximation)."""
-
-    value: float
-    error: float
-
-    @property
-    def low(self) -> float:
-        """Lower end."""
-        return self.value - _Z * self.error
-
-    @property
-    def high(self) -> float:
-        """Upper end."""
-        return self.value + _Z * self.error
+from rankfall.estimates import Interval, ListChances, estimate_all
 
 
 @dataclass(frozen=True)
@@ -65,13 +47,7 @@ def off_policy(propensities: ArrayLike, rewards: ArrayLike, same: ArrayLike) -> 
     n = len(chance)
     if n < 2:
         return None
-    weights = matched / chance
-    total = float(weights.sum())
-    earned = weights * reward
-    ips = Interval(float(earned.mean()), float(earned.std(ddof=1) / np.sqrt(n)))
-    normalised = None
-    if total:
-        value = float(earned.sum()) / total
-        normalised = Interval(value, float(np.sqrt((weights**2 * (reward - value) ** 2).sum())) / total)
-    effective = total**2 / float((weights**2).sum()) if total else 0.0
-    return OffPolicy(n, int(matched.sum()), effective, float(reward.mean()), ips, normalised)
+    chosen = ListChances(matched[:, None].astype(float))
+    found = estimate_all(ListChances(chance[:, None]), chosen, reward[:, None])  # of whole lists: one position
+    ips, normalised = found["ips"], found["sn_ips"].interval if matched.any() else None
+    return OffPolicy(n, int(matched.sum()), float(ips.effective[0]), float(reward.mean()), ips.interval, normalised)

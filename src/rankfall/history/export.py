@@ -14,10 +14,12 @@ import numpy as np
 import polars as pl
 
 from rankfall.arrays import FloatArray
-from rankfall.catalog import FEATURES, Id, feature_columns
+from rankfall.catalog import FEATURES
 from rankfall.click_logs.exports import EVENTS, MARK
+from rankfall.click_logs.values import CHANCES
 from rankfall.errors import FileError, RankfallError
 from rankfall.history.parquet_parts import Table, table
+from rankfall.item_names import Id, feature_columns
 from rankfall.journal.catalogs import CatalogShape, CatalogState
 from rankfall.journal.entries import CatalogChanged, OutcomeGiven, decode
 from rankfall.journal.fold import Knowledge, declared
@@ -197,6 +199,8 @@ def _event_schema(id_type: Any) -> dict[str, Any]:
         "context": pl.String,
         "context_numbers": pl.List(pl.Float64),
         "candidate_features": pl.String,
+        **dict.fromkeys(CHANCES, pl.List(pl.Float64)),
+        "model_version": pl.Int64,
     }
 
 
@@ -255,11 +259,13 @@ class _EventRows:
     id_type: type
 
     def row(self, event: Event, feedback: Entry | None) -> tuple[Any, ...]:
-        shown = json.loads(event.response)["items"]
+        response = json.loads(event.response)
+        shown = response["items"]
         limits: dict[str, Any] = json.loads(event.request) if event.request else {}
         candidates, given = _candidates(limits.get("candidates"))
         given += limits.get("candidate_features", [])  # of imported lists, whose candidates nobody knows
         features, numbers = self._features(event, len(shown))
+        chances: dict[str, list[float]] = limits.get("chances", {})
         return (
             event.id,
             event.model,
@@ -285,6 +291,8 @@ class _EventRows:
             json.dumps(limits["context"]) if "context" in limits else None,
             None if numbers is None else numbers.tolist(),
             json.dumps(given) if given else None,
+            *(chances.get(name) for name in CHANCES.values()),
+            response["model_version"],
         )
 
     def _features(self, event: Event, shown: int) -> tuple[FloatArray | None, FloatArray | None]:

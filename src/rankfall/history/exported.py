@@ -15,11 +15,12 @@ import numpy as np
 import polars as pl
 
 from rankfall.attributes import Attributes, attributes_of_rows
-from rankfall.catalog import FEATURES, Catalog, Id
+from rankfall.catalog import FEATURES, Catalog
 from rankfall.click_logs.exports import EVENTS
 from rankfall.errors import FileError, RankfallError
 from rankfall.history.export import CATALOG, DECISIONS, OUTCOME, OUTCOMES
 from rankfall.history.parquet_parts import read_mark
+from rankfall.item_names import Id
 from rankfall.journal.catalogs import encode_catalog
 from rankfall.journal.entries import CatalogChanged, ModelCreated, PriorLearned, SettingsChanged, decode
 from rankfall.journal.fold import Knowledge, declared, rewards_of
@@ -67,6 +68,8 @@ class Log:
         own = [entry for entry in entries if entry.model == self.model]
         self._settings = list(_settings(own))
         self._priors = [entry for entry in own if entry.kind == "prior"]
+        self.restarted = any(entry.kind in ("reset", "restore") for entry in own)
+        """Whether the logged model was reset or restored."""
         self._items = pl.read_parquet(folder / CATALOG).filter(~pl.col("deleted"))
         known = pl.read_parquet_metadata(folder / CATALOG)
         self._features = json.loads(known[FEATURES]) if FEATURES in known else None  # logs of before have no names
@@ -127,6 +130,11 @@ class Log:
     def scope(self) -> Scope:
         """What the logged model has states for; that never changes."""
         return self._settings[0][1].scope
+
+    @property
+    def all_settings(self) -> list[ModelSettings]:
+        """The settings that the model had, in order."""
+        return [settings for _, settings in self._settings]
 
     def settings(self, at: Any) -> ModelSettings:
         """The settings as they were at a moment."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,9 +12,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from rankfall.catalog import Catalog, Id
+from rankfall.catalog import Catalog
 from rankfall.click_logs import ClickLog, LoggedList
 from rankfall.errors import RankfallError
+from rankfall.item_names import Id
+from rankfall.journal.entries import OutcomeGiven
 from rankfall.service.commands import LoadOwner, StoreImported
 from rankfall.service.engine import Engine
 from rankfall.service.events import moment
@@ -28,20 +31,27 @@ BATCH = 1000
 
 @dataclass
 class Imported:
-    """How many lists were new, known already, or left out because the catalog does not have one of their items."""
+    """How many lists were new, known already, or left out because the catalog does not have one of their items.
+
+    ``outcomes`` are those that were new, ``unpaid`` those of types that the model has no reward for, by type.
+    """
 
     lists: int = 0
     clicked: int = 0
     known: int = 0
     left_out: list[tuple[str, Id]] = field(default_factory=list)
+    outcomes: int = 0
+    unpaid: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass
 class Batch:
-    """Lists as events, what was clicked in each, and which lists were left out for which item."""
+    """Lists as events, what was clicked in each and what came of it, and which were left out for which item."""
 
     events: list[Event] = field(default_factory=list)
     clicks: list[Sequence[int]] = field(default_factory=list)
+    outcomes: list[tuple[OutcomeGiven, ...]] = field(default_factory=list)
+    unpaid: Counter[str] = field(default_factory=Counter)
     left_out: list[tuple[str, Id]] = field(default_factory=list)
 
 
@@ -67,6 +77,7 @@ class Importer:
             if len(rows) == len(one.items):
                 found.append((one, rows))
                 batch.clicks.append(one.clicked)
+                batch.outcomes.append(self._paid(one, batch.unpaid))
             else:
                 missing = next(item for item in one.items if item not in self._catalog)
                 batch.left_out.append((one.name, missing))
@@ -77,6 +88,12 @@ class Importer:
                 shown[i] = shown[i][0], self._policy.record(ranking)
         batch.events += [self._event(one, rows, *seen) for (one, rows), seen in zip(found, shown, strict=True)]
         return batch
+
+    def _paid(self, one: LoggedList, unpaid: Counter[str]) -> tuple[OutcomeGiven, ...]:
+        """The outcomes of a list that the model has a reward for; the others are counted."""
+        rewards = self._model.settings.rewards or {}
+        unpaid.update(kind for _, kind, _ in one.outcomes if kind not in rewards)
+        return tuple(OutcomeGiven(*told) for told in one.outcomes if told[1] in rewards)
 
     def _shown(self, lists: list[list[int]]) -> list[tuple[int, bytes]]:
         """Topics covered by each list and what is kept of it to learn from; lists of one length together."""
@@ -152,6 +169,10 @@ def _request(one: LoggedList) -> str | None:
         said["candidate_features"] = [{"id": item, "features": features} for item, features in one.features.items()]
     if one.context is not None:
         said["context"] = one.context
+    if one.given_above is not None:
+        said["chances"] = {"given_above": one.given_above}
+        if one.at_position is not None:
+            said["chances"]["at_position"] = one.at_position
     return json.dumps(said) if said else None
 
 
@@ -161,7 +182,8 @@ def import_clicks(
     """Teach a model from a click log, in the order of its times; servers that run learn from it too.
 
     The event id of a list is made from the names of model and list, so a list is learned once, however often it is
-    imported; after a crash the same call continues where it was.
+    imported; after a crash the same call continues where it was. So is each of its outcomes, if the model has a reward
+    for it: a later log of the same lists adds what came of them since.
     """
     model, items = engine.state.model(name), engine.state.items
     scope = model.settings.scope
@@ -178,7 +200,8 @@ def import_clicks(
     for part in log.by_time().parts(BATCH):
         try:
             batch = importer.batch(part)
-            fresh = engine.write(StoreImported(tuple(batch.events), tuple(map(tuple, batch.clicks))))
+            stored = StoreImported(tuple(batch.events), tuple(map(tuple, batch.clicks)), tuple(batch.outcomes))
+            fresh, outcomes = engine.write(stored)
         except RankfallError as problem:
             raise RankfallError(
                 f"{problem}. {result.lists:,} lists were imported before that and stay; the same command goes on"
@@ -187,6 +210,8 @@ def import_clicks(
         result.clicked += sum(bool(clicked) for clicked, new in zip(batch.clicks, fresh, strict=True) if new)
         result.known += len(fresh) - sum(fresh)
         result.left_out += batch.left_out
+        result.outcomes += outcomes
+        result.unpaid += batch.unpaid
         progress(part.lists)
     return result
 

@@ -21,15 +21,16 @@ class LoggedOutcomes:
     log : where they are from.
     lists : the lists of the log; outcomes on others are passed over.
     rewards : what a click and outcomes are worth; if None nothing is, and there are none.
+    until : outcomes that came after this moment are passed over.
     """
 
-    def __init__(self, log: ReplayableLog, lists: pl.DataFrame, rewards: Rewards | None) -> None:
+    def __init__(self, log: ReplayableLog, lists: pl.DataFrame, rewards: Rewards | None, until: Any = None) -> None:
         self._rewards = rewards
         self.rows: list[dict[str, Any]] = []
         self._stories: dict[str, ListStory] = {}
         if rewards is not None:
             found = log.outcomes().join(lists.select("event_id", "created"), on="event_id")
-            self.rows = found.sort("seq").to_dicts()
+            self.rows = [row for row in found.sort("seq").to_dicts() if until is None or row["at"] <= until]
         for row in self.rows:
             story = self._stories.get(row["event_id"], ListStory())
             self._stories[row["event_id"]] = story.after(outcome_in(row), row["seq"])

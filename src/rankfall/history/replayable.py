@@ -11,6 +11,7 @@ import polars as pl
 from rankfall.catalog import Catalog
 from rankfall.click_logs import ClickLog, read_click_log
 from rankfall.click_logs.exports import is_export
+from rankfall.click_logs.values import CHANCES
 from rankfall.errors import FileError
 from rankfall.history.export import OUTCOME
 from rankfall.history.exported import Log, LoggedPrior
@@ -23,6 +24,7 @@ _NOTES = (
     "one that a service would have had.",
     "A click log does not say which items could be shown, so the policy chose from the whole catalog.",
 )
+_KEPT = ("name", "items", "clicked", "user", "segment", "propensity", "given_above", "at_position")
 _NO_TIMES = "The log has no times, so the lists were replayed in the order of the file."
 
 
@@ -142,7 +144,7 @@ class ClickLogToReplay:
         """The lists as an export has them. Their order takes the place of time: each is followed by its feedback."""
         order = range(self._log.lists)
         return pl.DataFrame(
-            [(one.name, one.items, one.clicked, one.user, one.segment, one.propensity) for one in self._log],
+            [tuple(getattr(one, name) for name in _KEPT) for one in self._log],
             schema={
                 "event_id": pl.String,
                 "items": pl.List(self._log.items.dtype),
@@ -150,6 +152,7 @@ class ClickLogToReplay:
                 "user": pl.String,
                 "segment": pl.String,
                 "propensity": pl.Float64,
+                **dict.fromkeys(CHANCES, pl.List(pl.Float64)),
             },
             orient="row",
         ).with_columns(

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from rankfall.array_container import pack, unpack
 from rankfall.arrays import FloatArray
 from rankfall.attributes import Attributes, Value, attributes_of_rows, checked_attributes
-from rankfall.catalog import Catalog, Id, check_fits
+from rankfall.catalog import Catalog, check_fits
 from rankfall.errors import CatalogError
+from rankfall.item_names import Id
 from rankfall.journal.entries import CatalogChanged, ItemPatched
 from rankfall.recipe import Recipe
 

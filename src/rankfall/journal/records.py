@@ -52,7 +52,7 @@ class Event(msgspec.Struct, frozen=True):
     catalog : version of the catalog it was made from.
     covered : how many topics the list covers.
     request : candidates, exclude and context as given, JSON, or None; of an imported list context and
-        ``candidate_features``.
+        ``candidate_features``. And ``chances`` of each position, where the list was drawn and they are known.
     response : what the caller got, JSON.
     features : features as shown, float64, row by row, and then the numbers of the context; None where nothing is
         learned.

@@ -6,12 +6,13 @@ positions ``first[b]`` to ``last[b]``, and ``serial[b]`` is the number of its st
 """
 
 import math
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankfall.kernels.jit import compiled, inner, leaf
+from rankfall.kernels.policy_steps import steps
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -98,14 +99,18 @@ def collect(
     batch_of: IntArray,
     shown_count: IntArray,
     click_count: IntArray,
+    every: bool,
 ) -> int:
-    """CollectClicks for every batch; the last one whose items have all been shown ``target`` times, or -1."""
+    """CollectClicks for every batch; the last one whose items have all been shown ``target`` times, or -1.
+
+    Only items shown least count, or ``every`` one.
+    """
     least = np.empty(len(serial), dtype=np.int64)
     _least(batch_of, shown_count, least)
     for position in range(len(items)):
         row = items[position]
         b = batch_of[row]
-        if b >= 0 and serial[b] == serials[position] and shown_count[row] == least[b]:
+        if b >= 0 and serial[b] == serials[position] and (every or shown_count[row] == least[b]):
             shown_count[row] += 1
             click_count[row] += clicked[position]
     _least(batch_of, shown_count, least)
@@ -151,3 +156,52 @@ def bounds(clicks: FloatArray, shown: FloatArray, budget: float) -> tuple[FloatA
         lower[i] = _bound(mean, budget / shown[i], 0.0)
         upper[i] = _bound(mean, budget / shown[i], 1.0)
     return lower, upper
+
+
+class BatchRankSteps(NamedTuple):
+    """BatchRank; the loop ends when a stage does."""
+
+    first: Any  # (batches)
+    last: Any  # (batches)
+    serial: Any  # (batches)
+    target: Any  # (batches) how often each item is shown in its stage
+    batch_of: Any  # (L)
+    shown_count: Any  # (L)
+    click_count: Any  # (L)
+    every: bool
+    allowed: Any  # (L) all True
+    serials: Any  # (k) work space
+
+
+@compiled
+def _show(state: BatchRankSteps, coins: Any, shown: Any) -> None:
+    display(
+        state.first,
+        state.last,
+        state.serial,
+        state.batch_of,
+        state.shown_count,
+        state.allowed,
+        coins,
+        shown,
+        state.serials,
+    )
+
+
+@compiled
+def _learn(state: BatchRankSteps, shown: Any, clicked: Any) -> bool:
+    ended = collect(
+        shown,
+        state.serials,
+        clicked,
+        state.serial,
+        state.target,
+        state.batch_of,
+        state.shown_count,
+        state.click_count,
+        state.every,
+    )
+    return ended < 0
+
+
+steps(BatchRankSteps, _show, _learn)

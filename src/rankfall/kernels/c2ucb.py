@@ -1,10 +1,12 @@
 """The offline oracle of C2UCB: greedy by score plus what an item adds to the entropy of the list."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankfall.kernels.jit import compiled
+from rankfall.kernels.jit import compiled, inner
+from rankfall.kernels.policy_steps import steps
+from rankfall.kernels.ridge import State, learn
 
 
 @compiled
@@ -79,3 +81,37 @@ def rank(
                 row[c] = total / root
                 variance[c] = max(variance[c] - row[c] * row[c], least)
         row[best] = root
+
+
+class C2UCBSteps(NamedTuple):
+    """C2UCB."""
+
+    features: Any  # (L, n)
+    model: State
+    gamma: float
+    diversity: float
+    sigma: float
+    rows: Any  # (L) 0, 1, ...
+    as_shown: Any  # (k, n) work space
+    rewards: Any  # (k) work space
+    gain: Any  # (n) work space
+
+
+@compiled
+def _show(state: C2UCBSteps, _: Any, shown: Any) -> None:
+    shown[:] = -1
+    weights, covariance = state.model.weights, state.model.covariance
+    rank(state.features, weights, covariance, state.gamma, state.diversity, state.sigma, state.rows, shown)
+
+
+@inner
+def _learn(state: C2UCBSteps, shown: Any, clicked: Any) -> bool:
+    for i in range(len(shown)):
+        for j in range(state.features.shape[1]):
+            state.as_shown[i, j] = state.features[shown[i], j]
+        state.rewards[i] = clicked[i]
+    learn(state.model, state.as_shown, state.rewards, len(shown), state.gain)
+    return True
+
+
+steps(C2UCBSteps, _show, _learn)

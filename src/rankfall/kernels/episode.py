@@ -67,10 +67,8 @@ def largest_shown(items: Items, features: Any, before: float) -> float:
 
 
 @leaf
-def click_and_learn(
-    state: State, whole: bool, user: UserArrays, coins: Any, best: float, before: Any, after: Any, at: Scene
-) -> None:
-    """The user clicks in the list that is shown, and the policy learns; see :func:`episode`."""
+def click_in(user: UserArrays, coins: Any, best: float, before: Any, after: Any, at: Scene) -> int:
+    """Where the user clicks in the list that is shown, or -1; the sums are carried on from ``before`` to ``after``."""
     attraction(at.shown, user, at.topics, at.alpha)
     click = first_click(at.alpha, coins)
     touched, weighted = covered(at.topics)
@@ -78,6 +76,15 @@ def click_and_learn(
     after[1] = before[1] + (click >= 0)
     after[2] = before[2] + touched
     after[3] = before[3] + weighted
+    return click
+
+
+@leaf
+def click_and_learn(
+    state: State, whole: bool, user: UserArrays, coins: Any, best: float, before: Any, after: Any, at: Scene
+) -> None:
+    """The user clicks in the list that is shown, and the policy learns; see :func:`episode`."""
+    click = click_in(user, coins, best, before, after, at)
     k = len(at.shown)
     if click < 0:
         learn(state, at.features, at.rewards, k, at.gain)

@@ -6,7 +6,7 @@ is shown before any other. Lists are ordered by bound, equals by the lower row. 
 """
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from rankfall.kernels.jit import entry, leaf
 
@@ -146,6 +146,42 @@ def observe(items: Any, seen: int, hit: int, weight: float, N: Any, X: Any) -> N
         N[items[i]] += weight
     if hit >= 0:
         X[items[hit]] += weight
+
+
+@entry
+def observe_all(items: Any, seen: int, clicked: Any, N: Any, X: Any) -> None:
+    """The first ``seen`` items were observed; ``clicked`` says of each position whether it was clicked."""
+    for i in range(seen):
+        N[items[i]] += 1.0
+        if clicked[i]:
+            X[items[i]] += 1.0
+
+
+class Ring(NamedTuple):
+    """The last lists, in a ring that has room for some."""
+
+    lists: Any  # (room, longest list) rows, as far as they were observed
+    spans: Any  # (room, 2) how many were observed, and the position clicked or -1
+    place: Any  # (2) where the oldest list is, and how many there are
+
+
+@entry
+def slide(items: Any, hit: int, window: int, ring: Ring, N: Any, X: Any) -> None:
+    """A list was observed down to ``hit``, or whole for -1; the oldest one no longer counts if there are ``window``."""
+    room = len(ring.spans)
+    if ring.place[1] == window:
+        oldest = ring.place[0]
+        observe(ring.lists[oldest], ring.spans[oldest, 0], ring.spans[oldest, 1], -1.0, N, X)
+        ring.place[0] = (oldest + 1) % room
+        ring.place[1] -= 1
+    seen = len(items) if hit < 0 else hit + 1
+    observe(items, seen, hit, 1.0, N, X)
+    newest = (ring.place[0] + ring.place[1]) % room
+    for i in range(seen):
+        ring.lists[newest, i] = items[i]
+    ring.spans[newest, 0] = seen
+    ring.spans[newest, 1] = hit
+    ring.place[1] += 1
 
 
 @entry

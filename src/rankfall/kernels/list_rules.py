@@ -369,15 +369,17 @@ def _first_allowed(rules: Rules, order: Any, low: int, out: Any, position: int) 
 
 
 @entry
-def draw(rules: Rules, pool: Any, coins: Any, given: Any, out: Any, broken: Any) -> float:
+def draw(rules: Rules, pool: Any, coins: Any, given: Any, out: Any, broken: Any, chances: Any) -> float:
     """Fill the free positions (-1) of ``out``, each with one of the rows of ``pool`` that are allowed there.
 
     At a position all of them are equally likely; ``coins`` (k) from [0, 1) say which is taken. Where ``given`` (k) has
-    a row and no -1, that one is taken. Returns how likely the whole list is to be drawn: 0 if it cannot be.
+    a row and no -1, that one is taken. Returns how likely the whole list is to be drawn: 0 if it cannot be; and writes
+    to ``chances`` (k) how likely each row is, given those above it: 1 where it was held.
     """
     ruled = with_servers(rules, begin(rules, pool, out))
     chance = 1.0
     for position in range(len(out)):
+        chances[position] = 1.0
         if out[position] >= 0:
             continue
         open_position(ruled, out, position)
@@ -389,8 +391,9 @@ def draw(rules: Rules, pool: Any, coins: Any, given: Any, out: Any, broken: Any)
         if row < 0:
             row = _nth_allowed(ruled, pool, out, position, min(int(coins[position] * count), count - 1))
         elif barred_by(ruled, row, out, position) >= 0:
-            chance = 0.0
+            chance = chances[position] = 0.0
         chance /= count
+        chances[position] /= count
         fill_position(ruled, out, position, row)
     find_broken(ruled, out, broken)
     return chance

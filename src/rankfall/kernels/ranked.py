@@ -123,14 +123,16 @@ def exp3_list(
     items: IntArray,
     chosen: IntArray,
     odds: FloatArray,
+    table: FloatArray,
+    stale: BoolArray,
 ) -> None:
     """EXP3 at each position; ``odds`` receives the probability with which each choice was drawn.
 
     ``coins`` (2 k): the first k draw the choices, the others what is shown when the choice is shown above.
+    ``table`` (K, L) has the probabilities at each position, and ``stale`` (K) where they must be worked out anew.
     """
     k, L = len(items), len(allowed)
     shown = np.zeros(L, dtype=np.bool_)
-    p = np.empty(L)
     free = 0
     for row in range(L):
         free += allowed[row]
@@ -140,7 +142,10 @@ def exp3_list(
         if items[position] >= 0:
             continue
         if position < len(log_weights):
-            _probabilities(log_weights[position], gamma, allowed, p)
+            p = table[position]
+            if stale[position]:
+                _probabilities(log_weights[position], gamma, allowed, p)
+                stale[position] = False
             below = 0.0
             for row in range(L):
                 if allowed[row]:

@@ -1,11 +1,13 @@
 """Who was clicked instead of whom, and the order that follows from it (TopRank)."""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankfall.kernels.jit import compiled, entry
+from rankfall.kernels.item_bounds import insert
+from rankfall.kernels.jit import compiled, entry, inner
+from rankfall.kernels.policy_steps import steps
 
 
 @entry
@@ -90,3 +92,35 @@ def relate(won: Any, better: Any, above: Any, level: Any) -> None:
                         level[y] = level[x] + 1
                         waiting[left] = y
                         left += 1
+
+
+class TopRankSteps(NamedTuple):
+    """TopRank; the loop ends when pairs are decided."""
+
+    level: Any  # (L)
+    wins: Any  # (L, L)
+    floor: float
+    above: Any  # (L, L)
+    won: Any  # (L, L)
+    keys: Any  # (k) work space
+    clicked: Any  # (k) work space
+
+
+@inner
+def _show(state: TopRankSteps, coins: Any, shown: Any) -> None:
+    size = 0
+    for e in range(len(state.level)):
+        size = insert(e, -(state.level[e] + coins[e]), size, shown, state.keys)
+
+
+@inner
+def _learn(state: TopRankSteps, shown: Any, clicked: Any) -> bool:
+    count = 0
+    for i in range(len(shown)):
+        if clicked[i]:
+            state.clicked[count] = shown[i]
+            count += 1
+    return compare(state.level, state.clicked[:count], state.wins, state.floor, state.above, state.won) == 0
+
+
+steps(TopRankSteps, _show, _learn)

@@ -132,3 +132,18 @@ class C2UCB(Policy):
         rewards[clicks] = 1.0
         with self._model.lock:
             self._model.learn(self._features[ranking.items], rewards)
+
+    def compiled_state(self, k: int, rng: np.random.Generator) -> c2ucb.C2UCBSteps:  # noqa: ARG002
+        """Its model and features."""
+        settings, (n_items, columns) = self.settings, self._features.shape
+        return c2ucb.C2UCBSteps(
+            self._features,
+            self._model.state,
+            settings.gamma,
+            settings.diversity,
+            settings.sigma,
+            np.arange(n_items),
+            np.empty((k, columns)),
+            np.empty(k),
+            np.empty(columns),
+        )

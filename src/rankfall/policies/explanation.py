@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from rankfall.catalog import Id
+from rankfall.item_names import Id
 from rankfall.policies.list_rules import HeldBack
 
 _LARGEST = 3  # features that the words of an explanation name

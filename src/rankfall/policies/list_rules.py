@@ -13,8 +13,9 @@ import numpy as np
 
 from rankfall.arrays import BoolArray, FloatArray, IntArray
 from rankfall.attributes import Attribute, as_number, key_of, kind_of
-from rankfall.catalog import Catalog, Id
+from rankfall.catalog import Catalog
 from rankfall.errors import RankError, short
+from rankfall.item_names import Id
 from rankfall.kernels import list_rules as kernel
 from rankfall.kernels.list_rules import APART, EACH, LEAST, MOST, ONLY
 from rankfall.wire.rules import RULES, Apart, AtLeast, AtMost, Only, Rule, seconds_of, timed
@@ -222,13 +223,18 @@ class ListRules:
 
     def chance_of(self, rows: IntArray, pool: Sequence[int] | IntArray, items: IntArray) -> float:
         """How likely :meth:`at_random` gives this list."""
-        return self._drawn(pool, np.zeros(len(rows)), np.array(rows), np.array(items)).chance
+        return self.chances_of(rows, pool, items).chance
+
+    def chances_of(self, rows: IntArray, pool: Sequence[int] | IntArray, items: IntArray) -> Drawn:
+        """How likely :meth:`at_random` gives this list, and each row of it given those above."""
+        return self._drawn(pool, np.zeros(len(rows)), np.array(rows), np.array(items))
 
     def _drawn(self, pool: Sequence[int] | IntArray, coins: FloatArray, given: IntArray, out: IntArray) -> Drawn:
         broken = np.empty((len(out), len(self)), dtype=bool)
         rows = np.ascontiguousarray(pool, dtype=np.int64)
-        chance = kernel.draw(self.arrays(len(out)), rows, coins, given, out, broken)
-        return Drawn(out, chance, self.relaxed(broken))
+        chances = np.empty(len(out))
+        chance = kernel.draw(self.arrays(len(out)), rows, coins, given, out, broken, chances)
+        return Drawn(out, chance, chances, self.relaxed(broken))
 
     def told_of(self, rows: IntArray) -> RulesKept:
         """Which of the rules a list keeps that someone else has made."""
@@ -256,10 +262,11 @@ class ListRules:
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """A list drawn at random, and how likely it was."""
+    """A list drawn at random, how likely it was, and how likely each row was, given those above (k)."""
 
     rows: IntArray
     chance: float
+    given_above: FloatArray
     relaxed: tuple[Relaxed, ...]
 
 

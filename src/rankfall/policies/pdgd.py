@@ -27,6 +27,7 @@ class PDGDSettings(PolicySettings):
 
     learning_rate: float = real(0.1, low=0.0, high=1e6)
     coverage: bool = flag(False)
+    decay: float = real(1.0, low=1e-9, high=1.0)
 
 
 class PDGD(Policy):
@@ -49,8 +50,9 @@ class PDGD(Policy):
     although one of them stands above the other more often. That is not the gradient of a reward.
 
     Constants: ``eta = 0.1`` (the paper's, as we have it, for linear models) and ``w = 0`` to begin with: all lists are
-    equally likely. Public implementations may also begin at random. What counts as seen in 3 follows them: of several
-    clicks each is preferred to every unclicked item above the last one, also to those below itself.
+    equally likely. The authors' public code (HarrieO/OnlineLearningToRank) multiplies eta by 0.9999977 after each list
+    with a pair: that is ``decay``. Public implementations may also begin at random. What counts as seen in 3 follows
+    them: of several clicks each is preferred to every unclicked item above the last one, also to those below itself.
 
     Where this form differs: the paper ranks the documents of many queries, with features of query and document; here
     there is one set of items. Steps 4 and 5 use the scores *at the time the list was shown*, which come back with the
@@ -64,6 +66,7 @@ class PDGD(Policy):
     ----------
     catalog : its relevance features are used; also its coverage if ``coverage`` (as plain features).
     learning_rate : eta.
+    decay : what eta is multiplied by after each list that had a pair; 1 in the paper, as we have it.
 
     >>> from rankfall import Catalog
     >>> policy = PDGD(Catalog(relevance=[[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]))
@@ -101,6 +104,8 @@ class PDGD(Policy):
     def begin(self) -> None:
         """All lists are equally likely. Rankings refer to the weights, so they are replaced, never changed."""
         self.arrays = {"weights": np.zeros(self._features.shape[1])}
+        if self.settings.decay < 1.0:
+            self.arrays["rate"] = np.array(self.settings.learning_rate)
         self._scores = np.zeros(self.n_items)
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -132,8 +137,11 @@ class PDGD(Policy):
 
     def learn(self, ranking: Ranking, clicks: list[int]) -> None:
         """One step along :meth:`gradient`."""
-        weights = self.arrays["weights"] + self.settings.learning_rate * self._gradient(ranking, clicks)
+        rate = float(self.arrays.get("rate", self.settings.learning_rate))
+        weights = self.arrays["weights"] + rate * self._gradient(ranking, clicks)
         self.arrays["weights"] = weights
+        if "rate" in self.arrays and clicks and len(clicks) < min(len(ranking), clicks[-1] + 2):
+            self.arrays["rate"] = np.array(rate * self.settings.decay)
         self._scores = self._features @ weights
 
     def gradient(self, ranking: Ranking, click: Click) -> FloatArray:

@@ -184,6 +184,23 @@ class Policy(ABC):
         """The error for rewards that the policy cannot learn."""
         return ProblemError(f"{cls.__name__} cannot learn rewards: {cls.why_not_rewarded}")
 
+    # What a policy with compiled steps implements too, so that simulations run it without the interpreter.
+
+    def compiled_state(self, k: int, rng: np.random.Generator) -> Any:  # noqa: ARG002
+        """Its live state as a named tuple of :func:`rankfall.kernels.policy_steps.steps`; None, if it has no such form.
+
+        The kernels change the arrays, and :meth:`after_compiled` is told how many lists of ``k`` they learned from.
+        """
+        return None
+
+    def numbers_drawn(self, k: int) -> int:  # noqa: ARG002
+        """How many numbers ``choose`` draws by ``rng.random`` for a list of ``k``, of a policy with compiled steps."""
+        return 0
+
+    def after_compiled(self, lists: int) -> None:
+        """Take note of lists that compiled steps learned from, and do what they left to do."""
+        self._n_updates += lists
+
     # What callers use.
 
     def __repr__(self) -> str:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from rankfall.arrays import FloatArray, IntArray, frozen, rows
-from rankfall.catalog import Catalog, Id
+from rankfall.catalog import Catalog
 from rankfall.errors import RankError
 from rankfall.frames import html_table
+from rankfall.item_names import Id
 from rankfall.policies.list_rules import NO_RULES, HeldBack, Relaxed, RulesKept
 
 _NOTHING: FloatArray = frozen(np.empty(0))

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from rankfall.catalog import Id
 from rankfall.errors import ConflictError, NotFoundError
+from rankfall.item_names import Id
 from rankfall.journal.entries import (
     CatalogChanged,
     FeedbackGiven,
@@ -18,6 +18,7 @@ from rankfall.journal.entries import (
     ModelCreated,
     ModelReset,
     ModelRestored,
+    OutcomeGiven,
     PriorLearned,
     SettingsChanged,
     UserForgotten,
@@ -29,7 +30,7 @@ from rankfall.service.clock import Moment
 from rankfall.service.owners import OwnerView
 from rankfall.service.state import ServerState, fingerprint
 from rankfall.service.tokens import token
-from rankfall.stores import Event, Mark, OnEvent, Snapshot, Transaction
+from rankfall.stores import Event, Mark, OnEvent, OnOutcome, Snapshot, Transaction
 from rankfall.wire import FeedbackRequest, ItemPatch, ModelChanges, ModelSettings, Result
 
 R = TypeVar("R")
@@ -320,13 +321,17 @@ class ForgetUser(Decision[Forgotten]):
 
 
 @dataclass(frozen=True, slots=True)
-class StoreImported(Decision[tuple[bool, ...]]):
-    """Store lists of a click log with their feedback: the 0-based positions clicked. Gives which lists are new."""
+class StoreImported(Decision[tuple[tuple[bool, ...], int]]):
+    """Store lists of a click log with their feedback: the 0-based positions clicked, and outcomes.
+
+    Gives which lists are new, and how many outcomes are. The n-th outcome of a list in a log is always the same one.
+    """
 
     events: tuple[Event, ...]
     clicks: tuple[tuple[int, ...], ...]
+    outcomes: tuple[tuple[OutcomeGiven, ...], ...]
 
-    def write(self, tx: Transaction, state: ServerState, now: Moment) -> tuple[bool, ...]:  # noqa: ARG002
+    def write(self, tx: Transaction, state: ServerState, now: Moment) -> tuple[tuple[bool, ...], int]:  # noqa: ARG002
         """Store what is not there yet."""
         new = tx.add_events(self.events)
         tx.append_on_events(
@@ -336,4 +341,9 @@ class StoreImported(Decision[tuple[bool, ...]]):
                 if is_new
             ]
         )
-        return tuple(new)
+        told = [
+            OnOutcome(encode(one), event.id, f"import {n}", event.model, event.owner, now.time, "import")
+            for event, outcomes in zip(self.events, self.outcomes, strict=True)
+            for n, one in enumerate(outcomes)
+        ]
+        return tuple(new), sum(tx.append_outcomes(told))

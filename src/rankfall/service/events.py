@@ -32,6 +32,8 @@ def event_of(model: Model, owner: OwnerView, resolved: ResolvedRequest, chosen: 
     limits = {name: msgspec.to_builtins(value) for name, value in said.items() if value is not None}
     if request.rules:
         limits["rules"] = [rule_to_json(rule) for rule in request.rules]
+    if chosen.chances is not None:
+        limits["chances"] = chosen.chances.plain()
     response = response_of(
         model, resolved, chosen, policy=owner.policy, event_id=event_id, version=owner.version, expires=expires
     )

@@ -11,10 +11,12 @@ import numpy as np
 
 from rankfall.arrays import FloatArray
 from rankfall.attributes import attributes_of_rows, checked_attributes
-from rankfall.catalog import TOPIC_WEIGHT, Catalog, Id, check_fits
+from rankfall.catalog import Catalog, check_fits
 from rankfall.errors import CatalogError, short
+from rankfall.item_names import Id
 from rankfall.journal.catalogs import CatalogItem, CatalogShape, CatalogState
 from rankfall.policies.linear.columns import LARGEST_GIVEN
+from rankfall.topic_cells import TOPIC_WEIGHT
 from rankfall.wire import LONGEST_NAME, LONGEST_TITLE, Item, ItemBody, ItemPatch
 
 

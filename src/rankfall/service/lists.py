@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from rankfall.catalog import Id
 from rankfall.errors import short
+from rankfall.item_names import Id
 from rankfall.service.commands import FeedbackResult
 from rankfall.stores import Event
 from rankfall.wire import Click

@@ -7,8 +7,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
-from rankfall.catalog import Id
 from rankfall.errors import short
+from rankfall.item_names import Id
 from rankfall.journal.entries import OutcomeGiven, encode
 from rankfall.policies.rewards import CLICK
 from rankfall.service.clock import Moment

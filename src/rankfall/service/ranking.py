@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from rankfall.arrays import IntArray
-from rankfall.catalog import Catalog, Id
+from rankfall.catalog import Catalog
 from rankfall.errors import RankError
+from rankfall.estimates import ListChances
+from rankfall.item_names import Id
 from rankfall.policies import Policy, Ranking
 from rankfall.policies.list_rules import NO_RULES, RulesKept
 from rankfall.policies.request import check_request
@@ -25,7 +27,8 @@ from rankfall.wire import ModelSettings, RankRequest
 class ChosenList:
     """A list, whose it is, and how it came about; ``drawn``: at random, not the caller's or the policy's.
 
-    ``kept`` says what came of the rules.
+    ``chances`` (of this one list) are known where ``propensity`` is known and below 1. ``kept`` says what came of the
+    rules.
     """
 
     rows: IntArray
@@ -34,6 +37,15 @@ class ChosenList:
     propensity: float | None = None
     drawn: bool = False
     kept: RulesKept = NO_RULES
+    chances: ListChances | None = None
+
+    @classmethod
+    def by_chance(
+        cls, rows: IntArray, arm: Arm, chances: ListChances | None, ranking: Ranking | None = None, **more: Any
+    ) -> ChosenList:
+        """A list that came about with these chances; None if nobody knows them."""
+        propensity = None if chances is None else float(chances.down_to[0, -1])
+        return cls(rows, arm, ranking, propensity, chances=chances, **more)
 
 
 def in_control(model: Model, user: str | None) -> bool:
@@ -131,7 +143,7 @@ class ResolvedRequest:
             return ChosenList(self.baseline(), "control")
         drawn = RandomLists(self, {})
         rows = drawn.draw(rng)
-        return ChosenList(rows, "control", propensity=drawn.chance_of(rows), drawn=True)
+        return ChosenList.by_chance(rows, "control", drawn.chances_of(rows), drawn=True)
 
     def learned(self, model: Model, owner: OwnerView) -> ChosenList:
         """The list of the policy, with pinned items in their places; now and then one drawn at random."""
@@ -161,13 +173,11 @@ class ResolvedRequest:
             return ChosenList(ranking.items, "policy", ranking, None if draws else 1.0, kept=ranking.kept)
         at_random = RandomLists(self, fixed)
         if model.rng.random() >= share:
-            chance = None if draws else 1.0 - share + share * at_random.chance_of(ranking.items)
-            return ChosenList(ranking.items, "policy", ranking, chance, kept=ranking.kept)
+            chances = None if draws else at_random.mixed(share, ranking.items, ranking.items)
+            return ChosenList.by_chance(ranking.items, "policy", chances, ranking, kept=ranking.kept)
         rows = at_random.draw(model.rng)
-        chance = at_random.chance_of(rows)
-        if not draws:
-            chance = share * chance + (1.0 - share if bool((rows == ranking.items).all()) else 0.0)
-        return ChosenList(rows, "policy", self.given(policy, rows, model.rng), chance)
+        chances = at_random.chances_of(rows) if draws else at_random.mixed(share, rows, ranking.items)
+        return ChosenList.by_chance(rows, "policy", chances, self.given(policy, rows, model.rng))
 
     def given(self, policy: Policy, rows: IntArray, rng: np.random.Generator) -> Ranking:
         """A list made by someone else, with the features and scores this policy sees in it."""
@@ -208,26 +218,20 @@ class RandomLists:
         fixed = self._fixed
         return np.array([fixed[i] if i in fixed else next(drawn) for i in range(self._k)], dtype=np.int64)
 
-    def chance_of(self, rows: IntArray) -> float:
-        """How likely a list is to be drawn, if it can be."""
+    def chances_of(self, rows: IntArray) -> ListChances:
+        """How likely a list is to be drawn, if it can be. Under rules nobody knows the chances at single positions."""
         if self._rules is not None:
-            return self._rules.chance_of(rows, self._pool, self._held())
-        return _chance(len(self._pool), self._free)
+            return ListChances.given_above([self._rules.chances_of(rows, self._pool, self._held()).given_above])
+        free = np.array([position not in self._fixed for position in range(self._k)])
+        return ListChances.uniform([len(self._pool)], free[None])
+
+    def mixed(self, share: float, rows: IntArray, chosen: IntArray) -> ListChances:
+        """How likely a list is to be shown where a share is drawn, and the others are the one that is chosen."""
+        other = ListChances.of_drawn(rows[None], chosen[None, None])
+        return ListChances.mixture([(share, self.chances_of(rows)), (1.0 - share, other)])
 
     def _held(self) -> IntArray:
         return np.array([self._fixed.get(position, -1) for position in range(self._k)], dtype=np.int64)
-
-
-def _chance(items: int, k: int) -> float:
-    """Of each list of k out of so many items, drawn uniformly; step by step, for their number soon exceeds any float.
-
-    >>> _chance(4, 2)
-    0.08333333333333333
-    """
-    chance = 1.0
-    for drawn_already in range(k):
-        chance /= items - drawn_already
-    return chance
 
 
 _NOWHERE = {"context": None, "features": None}

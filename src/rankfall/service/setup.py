@@ -90,8 +90,8 @@ def _not_taken(first: Model | None, given: Mapping[str, Any]) -> list[str]:
     """What to do about settings that were given and are not those of the first model, which exists already."""
     if first is None:
         return [f"There are models, and none is called {FIRST!r}: {', '.join(given)} not taken."] if given else []
-    now = msgspec.to_builtins(first.settings)
-    others = {name: value for name, value in given.items() if now[name] != value}
+    now, wanted = msgspec.to_builtins(first.settings), msgspec.to_builtins(new_settings(given))
+    others = {name: wanted[name] for name in given if now[name] != wanted[name]}
     if not others:
         return []
     said = ", ".join(f"{name} {_short(now[name])}, not {_short(value)}" for name, value in others.items())

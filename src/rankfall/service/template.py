@@ -23,6 +23,9 @@ from rankfall.policies.registry import served_gamma
 from rankfall.policies.rewards import Rewards
 from rankfall.wire import ModelSettings, Rule, convert
 
+MOST_NUMBERS = 12
+"""Contexts of more numbers learn no prior across users, unless they are told to."""
+
 
 def policy_of(settings: ModelSettings, catalog: Catalog) -> Policy:
     """A policy with these settings that has learned nothing; raises what is wrong with them, or with the catalog."""
@@ -108,17 +111,24 @@ def check_served(policy: str) -> None:
 def new_settings(given: Mapping[str, Any], there: ModelSettings | None = None) -> ModelSettings:
     """The settings of a new model; gamma that is not given is what suits its policy.
 
-    Users start from what all have shown, where that can be and nobody says otherwise; with a context only if somebody
-    says so, as a prior over all crosses takes many users to learn. ``there`` are the settings of a
-    model of this name, which may be older than that.
+    Users start from what all have shown, where that can be and nobody says otherwise; with a large context only if
+    somebody says so, as a prior over all its crosses is learned from few users. ``there`` are the settings of a model
+    of this name, which may be older than that.
     """
     settings = convert(ModelSettings, dict(given))
     if "across_users" not in given:
-        across = _can_learn_across(settings) and settings.context is None if there is None else there.across_users
+        usual = _can_learn_across(settings) and _numbers(settings) <= MOST_NUMBERS
+        across = usual if there is None else there.across_users
         settings = msgspec.structs.replace(settings, across_users=across)
     if "gamma" in given or settings.policy not in SERVED:
         return settings
     return msgspec.structs.replace(settings, gamma=served_gamma(SERVED[settings.policy]))
+
+
+def _numbers(settings: ModelSettings) -> int:
+    """How many numbers a context becomes: so many times the columns a model has."""
+    context, _ = _declared(settings)
+    return 1 if context is None else len(context.columns)
 
 
 def check_pinned(settings: ModelSettings, catalog: Catalog) -> None:

@@ -5,12 +5,15 @@ from rankfall.users.cascade_user import CascadeUser
 from rankfall.users.checks import check_environment
 from rankfall.users.click_models import (
     Cascade,
+    ClickChain,
     ClickModel,
     DependentClick,
     DocumentBased,
+    DynamicBayesian,
     ExaminedCascade,
     PositionBased,
     Reward,
+    UserBrowsing,
 )
 from rankfall.users.drifting import Drifting
 from rankfall.users.environment import Environment
@@ -27,11 +30,13 @@ __all__ = [
     "Bound",
     "Cascade",
     "CascadeUser",
+    "ClickChain",
     "ClickModel",
     "Coverage",
     "DependentClick",
     "DocumentBased",
     "Drifting",
+    "DynamicBayesian",
     "Environment",
     "ExaminedCascade",
     "Hybrid",
@@ -42,6 +47,7 @@ __all__ = [
     "PositionBased",
     "Reward",
     "User",
+    "UserBrowsing",
     "check_environment",
     "eta",
     "generate_intents",

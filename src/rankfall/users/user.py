@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -11,23 +10,18 @@ from numpy.typing import ArrayLike
 
 from rankfall.arrays import FloatArray, IntArray, finite, rows, whole
 from rankfall.errors import ProblemError
+from rankfall.kernels.clicks import ClickArrays, click_arrays
 from rankfall.users.attraction import Attraction
+from rankfall.users.best_lists import best_list
 from rankfall.users.brute_force import every_list
-from rankfall.users.click_models import REWARDS, Chain, ClickModel, Reward, expected, first, several
-from rankfall.users.exchanges import improve_by_exchanges
-
-
-class ClickChances(NamedTuple):
-    """Probabilities at each position of a list, once the user gets there: of a click, and of one that satisfies."""
-
-    clicked: tuple[float, ...]
-    satisfied: tuple[float, ...]
+from rankfall.users.chances import Chances, chances_of, expected, first, several
+from rankfall.users.click_models import REWARDS, Chain, ClickModel, Reward
 
 
 class ListView(NamedTuple):
     """A list as a user sees it: all that the coins do not change."""
 
-    chances: ClickChances
+    chances: Chances[float]
     reward: float
     touched: float
     covered: float
@@ -39,10 +33,11 @@ class User:
     Parameters
     ----------
     attraction : :class:`PerItem`, :class:`Linear`, :class:`Coverage` or :class:`Hybrid`.
-    clicks : :class:`Cascade`, :class:`DependentClick`, :class:`PositionBased` or :class:`DocumentBased`.
+    clicks : a click model, such as :class:`Cascade` or :class:`DependentClick` (:mod:`rankfall.users.click_models`).
     reward : ``any`` (probability of at least one click), ``clicks`` (expected number of clicks) or ``satisfied``
         (probability of a click after which the user is satisfied). By default what is usual for the click model: any
-        for the cascade, satisfied for dependent clicks, clicks for the other two, in which nobody is ever satisfied.
+        for cascades, satisfied for dependent clicks and dynamic Bayesian networks, clicks for the others, in which
+        nobody is ever satisfied.
 
     >>> from rankfall.users import DependentClick, PerItem
     >>> user = User(PerItem([0.1, 0.5, 0.4]), DependentClick([0.8, 0.4]))
@@ -58,8 +53,11 @@ class User:
         if not isinstance(attraction, Attraction):
             raise ProblemError(f"attraction must be a PerItem, Linear, Coverage or Hybrid, got {attraction!r}")
         if not isinstance(clicks, ClickModel):
+            raise ProblemError(f"clicks must be a Cascade, DependentClick or another ClickModel, got {clicks!r}")
+        if clicks.n_items not in (None, attraction.n_items):
             raise ProblemError(
-                f"clicks must be a Cascade, DependentClick, PositionBased or DocumentBased, got {clicks!r}"
+                f"{type(clicks).__name__} has {clicks.n_items} items and the attraction {attraction.n_items}; "
+                "both need the same"
             )
         if reward is not None and reward not in REWARDS:
             raise ProblemError(f"reward must be one of {', '.join(REWARDS)}, got {reward!r}")
@@ -73,6 +71,7 @@ class User:
         self.rewarded: Reward = clicks.rewards[0] if reward is None else reward
         self._alone = None if attraction.alone is None else attraction.alone.tolist()
         self._single = clicks.single
+        self._by_item = type(clicks).satisfaction is not ClickModel.satisfaction
         self._chains: dict[int, Chain] = {}
 
     def __repr__(self) -> str:
@@ -90,9 +89,7 @@ class User:
 
     def reward(self, items: Iterable[int]) -> float:
         """Expected reward of a list."""
-        shown = self._rows(items)
-        chain = self._chain(len(shown))
-        return expected(self._chances(shown, chain).clicked, chain.termination, self.rewarded)
+        return expected(self._chances(self._rows(items)), self.rewarded)
 
     def covered(self, items: Iterable[int]) -> tuple[float, float]:
         """How many topics a list touches, and how many it covers, each weighted by how well; NaN without topics."""
@@ -101,31 +98,26 @@ class User:
     def click(self, items: Iterable[int], coins: ArrayLike) -> int | tuple[int, ...] | None:
         """Position of the click or None (cascade); positions of all clicks, from the top (the others)."""
         shown = self._rows(items)
-        return self.decide(self._chances(shown, self._chain(len(shown))), _checked_coins(coins, len(shown)))
+        return self.decide(self._chances(shown), _checked_coins(coins, len(shown)))
 
     def view(self, items: Iterable[int]) -> ListView:
         """All that there is to know of a list before the coins decide on clicks."""
         shown = self._rows(items)
-        chain = self._chain(len(shown))
-        chances = self._chances(shown, chain)
-        reward = expected(chances.clicked, chain.termination, self.rewarded)
-        return ListView(chances, reward, *self.attraction.covered(shown))
+        chances = self._chances(shown)
+        return ListView(chances, expected(chances, self.rewarded), *self.attraction.covered(shown))
 
-    def _chances(self, shown: IntArray, chain: Chain) -> ClickChances:
-        examination, termination = chain
+    def _chances(self, shown: IntArray) -> Chances[float]:
         if self._alone is None:
             alpha: list[float] = self.attraction.of(shown[None])[0].tolist()
         else:
             alone = self._alone
             alpha = [alone[item] for item in shown.tolist()]
-        clicked = tuple([e * a for e, a in zip(examination, alpha, strict=True)])
-        return ClickChances(clicked, tuple([v * p for v, p in zip(termination, clicked, strict=True)]))
+        satisfaction = self.clicks.satisfaction(shown, np.array(alpha)) if self._by_item else None
+        return chances_of(self._chain(len(shown)), alpha, None if satisfaction is None else satisfaction.tolist())
 
-    def decide(self, chances: ClickChances, coins: Sequence[float]) -> int | tuple[int, ...] | None:
+    def decide(self, chances: Chances[float], coins: Sequence[float]) -> int | tuple[int, ...] | None:
         """What :meth:`click` gives for a list with these chances; the coins are not checked."""
-        if self._single:
-            return first(chances.clicked, coins)
-        return several(chances.clicked, chances.satisfied, coins)
+        return first(chances, coins) if self._single else several(chances, coins)
 
     def earned(self, items: Iterable[int], coins: ArrayLike) -> float:
         """What a list earns with these coins: ``reward`` is its expectation.
@@ -133,7 +125,7 @@ class User:
         Clicks alone do not tell: in a dependent click model they do not show whether the user was satisfied.
         """
         shown = self._rows(items)
-        chances = self._chances(shown, self._chain(len(shown)))
+        chances = self._chances(shown)
         flips = _checked_coins(coins, len(shown))
         clicks = self.decide(chances, flips)
         positions = [] if clicks is None else [clicks] if isinstance(clicks, int) else clicks
@@ -146,28 +138,18 @@ class User:
     def best(self, k: int) -> IntArray:
         """The list that regret is measured against.
 
-        - Where attraction does not depend on the items above, the optimum: the most attractive items, the more
-          attractive where position matters more (examination, termination, or their product, by reward).
-        - One exception: number of clicks in a dependent click model with a termination that falls somewhere. There an
-          attractive item may end too much; a list is improved by single exchanges until none helps, which need not be
-          the optimum.
-        - Where it does depend, the greedy list: from the top, the item that attracts most.
-
+        Where attraction does not depend on the items above, that of :func:`rankfall.users.best_lists.best_list`: the
+        optimum, with few exceptions. Where it does depend, the greedy list: from the top, the item that attracts most.
         Of equals, the lowest row.
         """
         k = whole("k", k, ProblemError, low=1, high=self.n_items)
-        examination, termination = self._chain(k)
+        alone = self.attraction.alone
+        if alone is None:
+            self._chain(k)
+            return self.attraction.greedy(k)
+        satisfaction = self.clicks.satisfaction(np.arange(self.n_items), alone)
         top = self.attraction.greedy(k)
-        if self.attraction.alone is None:
-            return top
-        weight = np.array(examination)
-        if self.rewarded == "satisfied":
-            weight = weight * termination
-        elif self.rewarded == "clicks" and any(a > b for a, b in itertools.pairwise(termination)):
-            return improve_by_exchanges(top, self.n_items, self._rewards)
-        items = np.empty(k, dtype=np.int64)
-        items[np.argsort(-weight, kind="stable")] = top
-        return items
+        return best_list(top, alone, satisfaction, self._chain(k), self.rewarded, self._rewards)
 
     def optimum(self, k: int) -> IntArray:
         """The list with the highest expected reward, by trying all of them; the first one of equals.
@@ -181,15 +163,27 @@ class User:
 
     def _rewards(self, lists: IntArray) -> FloatArray:
         """(lists,) expected reward of each list (lists, k)."""
-        examination, termination = self._chain(lists.shape[1])
-        clicked: FloatArray = np.array(examination) * self.attraction.of(lists)
-        return expected(list(clicked.T), termination, self.rewarded)
+        return expected(self.chances(lists), self.rewarded)
+
+    def chances(self, lists: IntArray) -> Chances[FloatArray]:
+        """What may happen at each position of each list (lists, k)."""
+        alpha = self.attraction.of(lists)
+        satisfaction = self.clicks.satisfaction(lists, alpha)
+        ends = None if satisfaction is None else list(satisfaction.T)
+        return chances_of(self._chain(lists.shape[1]), list(alpha.T), ends)
+
+    def arrays(self, k: int) -> ClickArrays | None:
+        """What compiled loops need to know for lists of ``k``; None if attraction depends on the items above."""
+        alone = self.attraction.alone
+        if alone is None:
+            return None
+        return chain_arrays(self._chain(k), alone, self.clicks.satisfaction(np.arange(self.n_items), alone))
 
     def _rows(self, items: Iterable[int]) -> IntArray:
         return rows("items", items, self.n_items, ProblemError)
 
     def _chain(self, k: int) -> Chain:
-        """Examination and termination of the first ``k`` positions, kept since lists mostly have the same length."""
+        """The first ``k`` positions, kept since lists mostly have the same length."""
         chain = self._chains.get(k)
         if chain is None:
             chain = self._chains[k] = self.clicks.chain(k)
@@ -201,3 +195,11 @@ def _checked_coins(coins: ArrayLike, length: int) -> list[float]:
     if len(flips) < length:
         raise ProblemError(f"{len(flips)} coins for {length} positions; one for each")
     return flips
+
+
+def chain_arrays(chain: Chain, attraction: FloatArray, satisfaction: FloatArray | None) -> ClickArrays:
+    """A chain laid out for the kernels, with copies of the attraction and satisfaction of each item."""
+    examination = np.zeros((len(chain.examination), len(chain.examination[-1])))
+    for row, columns in zip(examination, chain.examination, strict=True):
+        row[: len(columns)] = columns
+    return click_arrays(attraction, examination, chain.termination, satisfaction, chain.after_none, chain.after_click)

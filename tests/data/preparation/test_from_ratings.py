@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from section_4_1 import Made, Rated, made, theta_by_the_book, x_by_the_book
 
-from rankfall import CatalogError, ProblemError, prepare
+from rankfall import CatalogError, Prepared, ProblemError, prepare
 from rankfall.data import find
 
 
@@ -96,11 +96,22 @@ def test_order_of_the_ratings_does_not_matter(tmp_path: Path, random: Made) -> N
         ({"rank": 21}, "rank must be a whole number from 1 to 20, got 21"),
         ({"seed": -1}, "seed must be a whole number from 0 on, got -1"),
         ({"unit_preferences": "yes"}, "unit_preferences must be True or False, got 'yes'"),
+        ({"one_topic": 1}, "one_topic must be True or False, got 1"),
     ],
 )
 def test_what_makes_no_sense(random: Made, options: dict[str, object], message: str) -> None:
     with pytest.raises(ProblemError, match=message):
         prepare(random[0], **{"users": 40, "items": 20, **options})  # type: ignore[arg-type]
+
+
+def test_one_topic_leaves_each_item_its_rarest(tmp_path: Path) -> None:
+    ratings = [(user, item, 5.0) for user in (1, 2) for item in (1, 2, 3, 4)]
+    prepared = prepare(made(tmp_path, ratings, {1: "a|b", 2: "a|c", 3: "a|b|d", 4: "a"}), rank=1, one_topic=True)
+    rarest = [np.array(prepared.all_topics)[row].tolist() for row in prepared.membership]
+    assert rarest == [["b"], ["c"], ["d"], ["a"]]  # of b and d of item 3, d has fewer items; counts are of all topics
+    assert "4 of 4, one for each item" in prepared.describe()
+    prepared.save(tmp_path / "one.npz")
+    assert Prepared.load(tmp_path / "one.npz").settings.one_topic
 
 
 def test_an_item_without_a_row_in_the_items_table(tmp_path: Path) -> None:

@@ -74,6 +74,7 @@ def test_without_a_catalog_only_models_that_need_none_are_compared() -> None:
     found = compare(log_of(EXAMINED, 500), reference="item, cascade")
     assert {row.name for row in found.rows} == {
         "constant", "item, cascade", "item, examined_cascade", "item, dependent_click", "item, position_based",
+        "item, user_browsing", "item, dynamic_bayesian", "item, simplified_bayesian", "item, click_chain",
     }  # fmt: skip
     assert found["item, cascade"].gain.mean == 0.0
     with pytest.raises(ProblemError, match="without a catalog nothing is known of topics"):

@@ -284,3 +284,54 @@ def test_a_copy_goes_its_own_way():
     twin.update(twin.rank(2), 0)
     assert policy.state()["shown"].sum() == 0
     assert twin.state()["shown"].sum() == 2
+
+
+def as_code(**settings: object) -> BatchRank:
+    return BatchRank(4, k=3, steps=100, form="code", **settings)
+
+
+def fed(policy: BatchRank, rates: list[float], stage: int) -> None:
+    """Give every item its stage's worth of lists at once, clicked at these rates; then two more lists end the stage."""
+    known = policy.state()
+    known["stage"][:] = stage
+    policy.restore(known)
+    target = policy.stage_length(stage)
+    policy.arrays["shown"][:] = target - 1
+    policy.arrays["clicked"][:] = [round(rate * (target - 1)) for rate in rates]
+    rng = np.random.default_rng(0)
+    for _ in range(2):  # three of four items in a list
+        policy.update(policy.rank(3, rng=rng), None)
+
+
+def test_as_in_the_code_stages_follow_log_of_items_times_steps() -> None:
+    lengths = [as_code().stage_length(stage) for stage in range(3)]
+    assert lengths == [math.ceil(4 ** (stage + 1) * math.log(4 * 100)) for stage in range(3)]
+    assert as_code().budget == pytest.approx(math.log(400))
+
+
+def test_as_in_the_code_counts_go_on_while_nothing_changes() -> None:
+    policy = as_code()
+    fed(policy, [0.5, 0.5, 0.5, 0.5], stage=0)
+    assert policy.batches == (((0, 2), (0, 1, 2, 3)),)
+    assert policy.arrays["stage"].tolist() == [1]
+    assert policy.arrays["shown"].min() >= policy.stage_length(0)
+
+
+def test_as_in_the_code_a_batch_splits_at_every_place_at_once_and_drops_what_is_too_low() -> None:
+    policy = as_code()
+    fed(policy, [0.0, 1.0, 0.1, 0.5], stage=2)
+    assert policy.batches == (((0, 0), (1,)), ((1, 1), (3,)), ((2, 2), (2,)))
+    assert policy.arrays["batch_of"][0] == -1
+    assert policy.arrays["shown"].tolist() == policy.arrays["clicked"].tolist() == [0] * 4
+    twin = as_code().with_state(policy.state())
+    assert twin.batches == policy.batches
+
+
+def test_as_in_the_code_it_ends_with_the_best_list_sooner_than_as_in_the_paper() -> None:
+    user = PositionBased([0.1, 0.2, 0.9, 0.7, 0.5, 0.05], [1.0, 0.8, 0.6])
+    regret = {}
+    for form in ("paper", "code"):
+        policy = BatchRank(6, k=3, steps=20_000, form=form)
+        regret[form] = simulate(policy, user, 20_000, 3, seed=1).regret[-1]
+        assert policy.rank(3, rng=np.random.default_rng(0)).items.tolist() == [2, 3, 4]
+    assert regret["code"] < regret["paper"]

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 import pytest
+from clickers import PositionBased
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -163,6 +164,33 @@ def test_split_keeps_order_positions_and_what_is_near(data: st.DataObject) -> No
         assert len(part.items) >= part.positions >= 1
         inside = [value[a] for a in part.items.tolist()[: part.positions]]
         assert all(a - b < gap for a, b in itertools.pairwise(inside))
+
+
+@given(st.data())
+@settings(deadline=None)
+def test_split_below_a_gap_drops_what_no_chain_of_near_neighbours_leads_to(data: st.DataObject) -> None:
+    n = data.draw(st.integers(1, 12))
+    m = data.draw(st.integers(1, n))
+    phase = data.draw(st.integers(1, 4))
+    estimates = np.array(data.draw(st.lists(st.floats(-2, 2), min_size=n, max_size=n)))
+    parts = split(Block(0, m, phase, np.arange(n)), estimates, "below_gap")
+    gap, ordered = 2 * 2.0**-phase, sorted(estimates.tolist(), reverse=True)
+    kept = m
+    while kept < n and ordered[kept - 1] - ordered[kept] < gap:
+        kept += 1
+    assert [estimates[a] for part in parts for a in part.items.tolist()] == ordered[:kept]
+    fewer = split(Block(0, m, phase, np.arange(n)), estimates, "below_last")
+    assert sum(len(part.items) for part in fewer) <= kept
+    assert [part.positions for part in fewer] == [part.positions for part in parts]
+
+
+def test_both_rules_end_with_the_best_list_where_items_are_far_apart() -> None:
+    features = np.eye(4)
+    for drops in ("below_last", "below_gap"):
+        policy = RecurRank(Catalog(relevance=features), k=2, steps=20_000, drops=drops)
+        user = PositionBased(np.array([0.05, 0.9, 0.3, 0.6]), [1.0, 0.8])
+        simulate(policy, user, 20_000, 2, seed=3)
+        assert policy.rank(2, rng=np.random.default_rng(0)).items.tolist() == [1, 3]
 
 
 def valid(policy: RecurRank) -> None:

@@ -28,7 +28,10 @@ def policies(k=3):
     ]
 
 
-@pytest.mark.parametrize("policy", [*policies(), *policies(1), *policies(6)], ids=repr)
+LOSSES = RankedEXP3(8, k=3, steps=5000, estimates="losses")
+
+
+@pytest.mark.parametrize("policy", [*policies(), *policies(1), *policies(6), LOSSES], ids=repr)
 def test_keep_the_contract(policy):
     check_policy(policy)
     simulate(policy, Cascade(np.linspace(0.9, 0.1, 8)), 500, 3)
@@ -342,3 +345,36 @@ def test_all_clicks_count_where_asked():
     own = [c == s for c, s in zip(ranking.note.items, ranking.items.tolist(), strict=True)]
     policy.update(ranking, [0, 1, 2])
     assert policy.state()["sums"].sum(axis=1).tolist() == [float(x) for x in own]
+
+
+@pytest.mark.parametrize("clicks", ["first", "all"])
+def test_exp3_with_losses_is_the_exponential_of_the_losses_estimated(clicks):
+    """Sums of losses as the public code of BatchRank's authors keeps them, from the lists that were shown."""
+    policy = RankedEXP3(5, k=2, steps=1000, clicks=clicks, estimates="losses")
+    eta = math.sqrt(2 * math.log(5) / (1000 * 5))
+    assert policy.exploration == pytest.approx(eta)
+    rng, losses = np.random.default_rng(1), np.zeros((2, 5))
+    for _ in range(400):
+        ranking = policy.rank(2, rng=rng)
+        p = np.exp(-eta * losses)
+        p /= p.sum(axis=1, keepdims=True)
+        assert policy.probabilities() == pytest.approx(p)
+        clicked = np.flatnonzero(rng.random(2) < [0.6, 0.5]).tolist()
+        policy.update(ranking, clicked)
+        told = clicked if clicks == "all" else clicked[:1]
+        for position, choice in enumerate(ranking.note.items):
+            earned = position in told and ranking.items[position] == choice
+            losses[position, choice] += (1 - earned) / p[position, choice]
+
+
+def test_exp3_with_losses_learns():
+    alpha = np.array([0.1, 0.1, 0.9, 0.2, 0.6, 0.1])
+    policy = RankedEXP3(6, k=2, steps=20_000, clicks="all", estimates="losses")
+    run = simulate(policy, PositionBased(alpha, [1.0, 0.8]), 20_000, 2, seed=2)
+    assert policy.probabilities().argmax(axis=1).tolist() == [2, 4]
+    assert slope(run) < 0.8
+
+
+def test_exp3_knows_two_kinds_of_estimates():
+    with pytest.raises(ProblemError, match="estimates must be one of rewards, losses"):
+        RankedEXP3(5, k=2, estimates="both")

@@ -13,7 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated_logs import USERS, check_same, log_of
 
-from rankfall import FileError, ProblemError, check_environment, fit_cascade, fit_position_based
+from rankfall import (
+    FileError,
+    ProblemError,
+    check_environment,
+    fit_cascade,
+    fit_dynamic_bayesian,
+    fit_position_based,
+    fit_user_browsing,
+)
 from rankfall.users.fitting import FITS, Fitted, read_log
 
 
@@ -25,6 +33,10 @@ from rankfall.users.fitting import FITS, Fitted, read_log
         ("dependent_click", "position_based"),
         ("position_based", "cascade"),
         ("position_based", "dependent_click"),
+        ("user_browsing", "position_based"),
+        ("dynamic_bayesian", "simplified_bayesian"),
+        ("simplified_bayesian", "dependent_click"),
+        ("click_chain", "cascade"),
     ],
 )
 def test_the_true_model_is_less_perplexed_than_a_wrong_one(true, wrong):
@@ -93,8 +105,17 @@ def models(draw):
             ("termination", CHANCE, positions),
         )
     }
+    model = draw(st.sampled_from(list(FITS)))
+    more = {"dynamic_bayesian": 1, "simplified_bayesian": 1, "click_chain": 3}.get(model)
+    if more is not None:
+        numbers["continuation"] = np.array(draw(st.lists(CHANCE, min_size=more, max_size=more)))
+    if model.endswith("bayesian"):
+        numbers["satisfaction"] = np.array(draw(st.lists(CHANCE, min_size=len(items), max_size=len(items))))
+    if model == "user_browsing":
+        square = draw(st.lists(CHANCE, min_size=positions**2, max_size=positions**2))
+        numbers["examination"] = np.tril(np.array(square).reshape(positions, positions))
     return Fitted(
-        draw(st.sampled_from(list(FITS))),
+        model,
         pl.Series("item", items, dtype=dtype),
         **numbers,
         log_likelihood=draw(st.floats(-1e300, 0)),
@@ -169,6 +190,21 @@ def test_files_that_are_no_model_are_refused_in_words(tmp_path):
         rewritten(path, **change)
         refused(said)
         refused("fit it again")
+    browsing = fit_user_browsing(log_of("user_browsing", 200))
+    bayesian = fit_dynamic_bayesian(log_of("dynamic_bayesian", 200))
+    for other, table, said in (
+        (browsing, browsing.frame()[1:], "examination does not go from the top down without a gap"),
+        (browsing, browsing.frame().drop("last_click"), "last_click"),
+        (bayesian, bayesian.frame()[1:], "continuation"),
+        (
+            bayesian,
+            bayesian.frame()[:1].vstack(bayesian.frame()[2:]),
+            "satisfaction and attraction are not of the same",
+        ),
+    ):
+        other.write_parquet(path)
+        rewritten(path, table)
+        refused(said)
     fitted.write_parquet(path)
     whole = path.read_bytes()
     for cut in range(0, len(whole), 97):

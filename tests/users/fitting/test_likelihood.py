@@ -1,70 +1,111 @@
 """Fits of click models: no other parameters are more likely, and known users are recovered."""
 
-import itertools
 import math
+from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
-from simulated_logs import ALPHA, USERS, log_of
+from simulated_logs import ALPHA, SATISFACTION, USERS, log_of
 
-from rankfall import fit_cascade, fit_dependent_click
+from rankfall import (
+    Cascade,
+    ClickChain,
+    DependentClick,
+    DynamicBayesian,
+    ExaminedCascade,
+    UserBrowsing,
+    fit_cascade,
+    fit_dependent_click,
+)
 from rankfall.kernels import click_models
 from rankfall.users.fitting import FITS, read_log
 
-EXAMINED = ("examined_cascade", "position_based")
 
+def outcomes(user, items):
+    """Probability of every set of clicks in a list, by telling every story that can happen."""
+    model, found = user.clicks, defaultdict(float)
 
-def chance(clicks, p, v):
-    """Probability of these clicks in one list, by summing over after which click the user left, if any."""
-    total = 0.0
-    at = [i for i, c in enumerate(clicks) if c]
-    for left in [*at, None]:
-        if left is not None and any(i > left for i in at):
-            continue
-        seen = range(len(p)) if left is None else range(left + 1)
-        one = math.prod(p[i] if clicks[i] else 1 - p[i] for i in seen)
-        one *= math.prod(1 - v[i] for i in at if i != left) * (1.0 if left is None else v[left])
-        total += one
-    return total
+    def read(i, chance, clicks):
+        if i == len(items):
+            found[clicks] += chance
+            return
+        alpha, last = user.attraction.alone[items[i]], clicks[-1] + 1 if clicks else 0
+        examination = getattr(model, "examination", np.ones(4))[i]
+        p = alpha * (examination[last] if isinstance(model, UserBrowsing) else examination)
+        leaves_none = leaves = 0.0
+        match model:
+            case Cascade() | ExaminedCascade():
+                leaves = 1.0
+            case DependentClick():
+                leaves = model.termination[i]
+            case DynamicBayesian():
+                leaves_none, satisfied = 1 - model.continuation, SATISFACTION[items[i]]
+                leaves = satisfied + (1 - satisfied) * (1 - model.continuation)
+            case ClickChain():
+                none, dull, attractive = model.continuation
+                leaves_none, leaves = 1 - none, (1 - alpha) * (1 - dull) + alpha * (1 - attractive)
+        found[clicks] += chance * (1 - p) * leaves_none
+        found[(*clicks, i)] += chance * p * leaves
+        read(i + 1, chance * (1 - p) * (1 - leaves_none), clicks)
+        read(i + 1, chance * p * (1 - leaves), (*clicks, i))
+
+    read(0, 1.0, ())
+    return found
 
 
 @pytest.mark.parametrize("name", USERS)
 def test_likelihood_and_click_probabilities_are_those_of_all_outcomes(name):
-    e, v = (np.array(part) for part in USERS[name].clicks.chain(4))
-    items = np.array([2, 0, 5, 7], dtype=np.int32)
-    start = np.array([0, 4])
-    outcomes = list(itertools.product([False, True], repeat=4))
-    each = [chance(clicks, e * ALPHA[items], v) for clicks in outcomes]
-    assert sum(each) == pytest.approx(1.0)
-    for clicks, expected in zip(outcomes, each, strict=True):
+    items, start = np.array([2, 0, 5, 7], dtype=np.int32), np.array([0, 4])
+    user, each = USERS[name].arrays(4), outcomes(USERS[name], items)
+    assert sum(each.values()) == pytest.approx(1.0)
+    first, every = np.zeros(5), np.zeros(4)
+    for clicks, expected in each.items():
+        every[list(clicks)] += expected
+        first[clicks[0] if clicks else 4] += expected
         if expected > 0:
-            ours = click_models.log_likelihood(start, items, np.array(clicks), ALPHA, e, v, 1e-300)
+            click = np.isin(np.arange(4), clicks)
+            ours = click_models.log_likelihood(start, items, click, user, 1e-300)
             assert ours == pytest.approx(math.log(expected), abs=1e-12)
     out = np.empty(4)
-    click_models.probabilities(start, items, ALPHA, e, v, out)
-    np.testing.assert_allclose(out, np.array(each) @ np.array(outcomes, dtype=float), rtol=1e-12)
+    click_models.probabilities(start, items, user, out, np.empty(5))
+    np.testing.assert_allclose(out, every, rtol=1e-12)
+    click_models.before_first_click(start, user._replace(attraction=ALPHA[items]), out)
+    np.testing.assert_allclose(out, first[:4] / (1 - np.append(0.0, np.cumsum(first[:3]))), rtol=1e-12)
+
+
+FREE = {
+    "cascade": (),
+    "examined_cascade": ("examination",),
+    "dependent_click": ("termination",),
+    "position_based": ("examination",),
+    "user_browsing": ("examination",),
+    "dynamic_bayesian": ("satisfaction", "continuation"),
+    "simplified_bayesian": ("satisfaction",),
+    "click_chain": ("continuation",),
+}
 
 
 @pytest.mark.parametrize("name", USERS)
 def test_no_other_parameters_are_more_likely(name):
     log = read_log(log_of(name, 3000))
     fitted = FITS[name](log)
-    e, v = fitted.examination, fitted.termination
 
-    def likelihood(alpha, e, v):
-        return click_models.log_likelihood(log.start, log.item, log.click, alpha, e, v, 1e-300)
+    def likelihood(user):
+        return click_models.log_likelihood(log.start, log.item, log.click, user.arrays(4), 1e-300)
 
-    most = likelihood(fitted.attraction, e, v)
+    most = likelihood(fitted.user())
     assert fitted.log_likelihood == pytest.approx(most, rel=1e-12)
     rng = np.random.default_rng(0)
     for size in (0.1, 0.01, 0.001):
         for _ in range(40):
-            alpha = np.clip(fitted.attraction * np.exp(size * rng.normal(size=8)), 0, 1)
-            other_v = np.clip(v * np.exp(size * rng.normal(size=4)), 0, 1) if name == "dependent_click" else v
-            other_e = np.clip(e * np.exp(size * rng.normal(size=4)), 0, 1) if name in EXAMINED else e
-            assert likelihood(alpha, other_e, other_v) <= most + 1e-3
-    assert most >= likelihood(ALPHA, *(np.array(part) for part in USERS[name].clicks.chain(4)))
+            other = {
+                part: np.clip(getattr(fitted, part) * np.exp(size * rng.normal(size=getattr(fitted, part).shape)), 0, 1)
+                for part in ("attraction", *FREE[name])
+            }
+            assert likelihood(replace(fitted, **other).user()) <= most + 1e-3
+    assert most >= likelihood(USERS[name])
 
 
 @pytest.mark.parametrize("name", USERS)
@@ -72,18 +113,20 @@ def test_parameters_of_simulated_logs_are_recovered(name):
     """The mean over twelve logs is within 4.5 standard errors of the truth, and single fits are close to it."""
     fits = [FITS[name](log_of(name, 10_000, seed)) for seed in range(12)]
     assert all(fitted.converged for fitted in fits)
-    truth = {"attraction": ALPHA}
+    clicks = USERS[name].clicks
+    truth = {"attraction": ALPHA, **{part: getattr(clicks, part) for part in FREE[name] if part != "satisfaction"}}
+    if "satisfaction" in FREE[name]:
+        truth["satisfaction"] = SATISFACTION
     if name == "dependent_click":
         truth["termination"] = np.array([0.7, 0.5, 0.4])  # that of the last position is never seen
-    if name == "position_based":
-        truth["examination"] = np.array([1.0, 0.7, 0.4, 0.2])
-    if name == "examined_cascade":
-        truth["examination"] = np.array([1.0, 0.7, 0.5, 0.3])
+    clear = ALPHA >= 0.15  # items that are clicked often enough to say how satisfying they are
     for parameter, true in truth.items():
-        found = np.array([getattr(fitted, parameter)[: len(true)] for fitted in fits])
+        found = np.array([getattr(fitted, parameter)[: np.size(true)] for fitted in fits])
         spread = found.std(axis=0, ddof=1)
+        if parameter == "satisfaction":  # that of items which are seldom clicked is cut off at 0 and 1
+            found, spread, true = found[:, clear], spread[clear], true[clear]
         assert (abs(found.mean(axis=0) - true) <= 4.5 * spread / math.sqrt(12) + 1e-12).all(), parameter
-        assert spread.max() < 0.05
+        assert spread.max() < (0.05 if parameter in ("attraction", "termination") else 0.1)
 
 
 def test_the_cascade_in_closed_form_by_hand():

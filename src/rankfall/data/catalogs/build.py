@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from rankfall.arrays import FloatArray, number, whole
-from rankfall.catalog import TOPIC_WEIGHT, Catalog
+from rankfall.catalog import Catalog
 from rankfall.click_logs.streaming import ROWS, shown_in_parts
 from rankfall.click_logs.tables import Table, table_of
 from rankfall.data.catalogs.attributes import attributes_of, told
@@ -21,6 +21,7 @@ from rankfall.data.catalogs.interactions import Interactions, interactions
 from rankfall.data.catalogs.items_table import ItemsTable, read_items
 from rankfall.errors import CatalogError, ProblemError
 from rankfall.recipe import Constant, Factors, Recipe
+from rankfall.topic_cells import TOPIC_WEIGHT
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,8 +16,8 @@ import polars as pl
 from scipy.sparse import csr_array, vstack
 
 from rankfall.arrays import BoolArray, IntArray
-from rankfall.catalog import Id
 from rankfall.errors import FileError
+from rankfall.item_names import Id
 
 FILES = 32
 """How many files the people of a log are laid aside in."""

@@ -8,9 +8,10 @@ from typing import Any
 import polars as pl
 
 from rankfall.arrays import BoolArray, FloatArray
-from rankfall.catalog import Catalog, Id
+from rankfall.catalog import Catalog
 from rankfall.click_logs.tables import Table
 from rankfall.errors import CatalogError, FileError
+from rankfall.item_names import Id
 
 
 @dataclass(frozen=True, eq=False)

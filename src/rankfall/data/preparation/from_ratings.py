@@ -23,6 +23,7 @@ def prepare(
     rank: int = 10,
     unit_preferences: bool = False,
     seed: int = 0,
+    one_topic: bool = False,
 ) -> Prepared:
     """Prepare a data set as section 4.1 does.
 
@@ -37,19 +38,20 @@ def prepare(
     rank : how many relevance features, the paper's m.
     unit_preferences : divide each beta by its length, as the text of the paper has it.
     seed : decides which half of the users is for training. Of an odd number, training has one more.
+    one_topic : leave each item only its rarest topic among the chosen items, by name between equals.
 
     >>> from rankfall.data import find
     >>> prepare(find("movielens-small"), items=200, topics=10)
     Prepared('movielens-small', 200 items, 10 topics, 10 features, 300 test users)
     """
-    settings = PreparationSettings(users, items, threshold, topics, rank, unit_preferences, seed)
+    settings = PreparationSettings(users, items, threshold, topics, rank, unit_preferences, seed, one_topic)
     counts = ratings.counts()
     user_ids = counts.users["user"].head(users).sort()
     item_ids = counts.items["item"].head(items).sort()
     if len(user_ids) < 2:
         raise ProblemError(f"{ratings.name} has one user; at least 2 are needed, one for training and one for test")
     chosen = _chosen(ratings, item_ids)
-    names, membership = _topics(ratings, chosen)
+    names, membership = _topics(ratings, chosen, one_topic)
     n_topics = topics_in_use(membership, topics)
     n_train = len(user_ids) - len(user_ids) // 2
     whole("rank", rank, ProblemError, low=1, high=min(n_train, len(item_ids)))
@@ -99,9 +101,11 @@ def _chosen(ratings: Ratings, item_ids: pl.Series) -> pl.DataFrame:
     return chosen
 
 
-def _topics(ratings: Ratings, chosen: pl.DataFrame) -> tuple[tuple[str, ...], BoolArray]:
+def _topics(ratings: Ratings, chosen: pl.DataFrame, one_topic: bool) -> tuple[tuple[str, ...], BoolArray]:
     """All topics, those with the most chosen items first, and which item is of which."""
     pairs = chosen.select(pl.int_range(pl.len()).alias("row"), "topics").explode("topics").drop_nulls("topics")
+    if one_topic:
+        pairs = pairs.sort(pl.len().over("topics"), "topics").unique("row", keep="first", maintain_order=True)
     counts = dict(pairs["topics"].value_counts().iter_rows())
     names = tuple(sorted(ratings.topics, key=lambda name: (-counts.get(name, 0), name)))
     column = {name: j for j, name in enumerate(names)}

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankfall.arrays import BoolArray, FloatArray, frozen, whole
-from rankfall.catalog import Catalog, Id
+from rankfall.catalog import Catalog
 from rankfall.data.preparation import equations
 from rankfall.data.preparation.settings import PreparationSettings
 from rankfall.errors import ProblemError
 from rankfall.files import load_blocks, save_blocks
+from rankfall.item_names import Id
 
 _FORMAT = "rankfall prepared 1"
 
@@ -142,6 +143,7 @@ class Prepared:
     def describe(self) -> str:
         """A summary for people, in a few lines."""
         chosen = len(self.train) + len(self.test) + self.left_out
+        one = ", one for each item" if self.settings.one_topic else ""
         unit = ", of length 1" if self.settings.unit_preferences else ""
         return "\n".join(
             [
@@ -152,7 +154,8 @@ class Prepared:
                 f"positive   rating {self.settings.threshold:g} or more: {self.positive_share:.1%} of pairs",
                 f"split      {len(self.train):,} for training, {len(self.test) + self.left_out:,} for test "
                 f"(seed {self.settings.seed}); {self.left_out:,} test users with no positive rating left out",
-                f"topics     {self.n_topics} of {len(self.all_topics)}; {self.without_topics:,} test users like none",
+                f"topics     {self.n_topics} of {len(self.all_topics)}{one}; "
+                f"{self.without_topics:,} test users like none",
                 f"features   {self.relevance.shape[1]} from the SVD of the training half; "
                 f"beta of {np.linalg.norm(self.beta, axis=1).mean():.2f} length on average{unit}",
                 f"fingerprint {self.fingerprint}",
@@ -172,7 +175,7 @@ class Prepared:
     def _parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         header = {
             "dataset": self.dataset,
-            "settings": asdict(self.settings),
+            "settings": _as_words(self.settings),
             "found": self.found,
             "item_ids": self.item_ids,
             "titles": self.titles,
@@ -192,6 +195,14 @@ def topics_in_use(membership: BoolArray, topics: int | None) -> int:
     if topics is None:
         return int(membership.any(axis=0).sum())
     return whole("topics", topics, ProblemError, low=1, high=membership.shape[1])
+
+
+def _as_words(settings: PreparationSettings) -> dict[str, Any]:
+    """As JSON. One that came after 0.1.0 is named only where it is set, so that older files keep their fingerprint."""
+    words = asdict(settings)
+    if not settings.one_topic:
+        del words["one_topic"]
+    return words
 
 
 def _restore(header: dict[str, Any], blocks: dict[str, NDArray[Any]]) -> Prepared:

@@ -19,6 +19,7 @@ class PreparationSettings:
     rank: int = 10
     unit_preferences: bool = False
     seed: int = 0
+    one_topic: bool = False
 
     def __post_init__(self) -> None:
         whole("users", self.users, ProblemError, low=2)
@@ -28,5 +29,6 @@ class PreparationSettings:
             whole("topics", self.topics, ProblemError, low=1)
         whole("rank", self.rank, ProblemError, low=1)
         whole("seed", self.seed, ProblemError, low=0)
-        if not isinstance(self.unit_preferences, bool):
-            raise ProblemError(f"unit_preferences must be True or False, got {self.unit_preferences!r}")
+        for name in ("unit_preferences", "one_topic"):
+            if not isinstance(getattr(self, name), bool):
+                raise ProblemError(f"{name} must be True or False, got {getattr(self, name)!r}")

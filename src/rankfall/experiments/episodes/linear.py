@@ -22,7 +22,7 @@ def linear_policy_with_cascade_user(
 ) -> Play | None:
     """A linear policy without forgetting and context, and a user with hybrid attraction who clicks by the cascade."""
     arrays = arrays_of(user)
-    if arrays is None or not unchanged(policy, LinearPolicy, "rank", "update", "choose", "learn"):
+    if arrays is None or not unchanged(policy, LinearPolicy, "rank", "update", "choose", "learn", "teach"):
         return None
     assert isinstance(policy, LinearPolicy)
     if policy.forgetting is not None or policy.context is not None:
@@ -37,7 +37,7 @@ def arrays_of(user: Environment) -> UserArrays | None:
     if not unchanged(user, User, *USER_METHODS):
         return None
     assert isinstance(user, User)
-    if not unchanged(user.clicks, Cascade, "chain", "single") or user.rewarded != "any":
+    if not unchanged(user.clicks, Cascade, "chain", "single", "satisfaction") or user.rewarded != "any":
         return None
     if not unchanged(user.attraction, Hybrid, "of", "covered"):
         return None

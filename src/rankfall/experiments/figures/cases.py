@@ -20,31 +20,39 @@ if TYPE_CHECKING:
 _COLOURED = 5
 
 
-def cases_figure(means: pl.DataFrame, published: Mapping[str, float] | None = None, over: str = "users") -> Figure:
+def cases_figure(
+    means: pl.DataFrame,
+    published: Mapping[str, float] | None = None,
+    over: str = "users",
+    curves: pl.DataFrame | None = None,
+    along: str = "step",
+) -> Figure:
     """Regret of every case over steps, and final regret by name with its interval, beside published values.
 
     ``means`` is what :func:`rankfall.experiments.statistics.means` gives. More cases than can be told apart are put in
-    order of regret on logarithmic axes, with the lowest ones in colour.
+    order of regret on logarithmic axes, with the lowest ones in colour. ``curves`` are drawn in the place of means over
+    steps, ``along`` something else.
     """
     last = final(means)
     names = last["case"].to_list()
     many = len(names) > DISTINCT
     if many:
         names = last.sort("regret")["case"].to_list()
-    look = Look(names)
+    look, drawn = Look(names), means if curves is None else curves
     with mpl.rc_context({"font.size": 8, "axes.linewidth": 0.6}):
         figure = Figure(figsize=(7.6, max(2.6, 1.2 + 0.17 * len(names))), layout="constrained")
-        curves, ends = figure.subplots(1, 2, width_ratios=(1.25, 1.0))
+        left, ends = figure.subplots(1, 2, width_ratios=(1.25, 1.0))
         for place, name in reversed(list(enumerate(names))):
             colour = look.colour(name) if not many or place < _COLOURED else "0.75"
-            _curve(curves, means.filter(case=name), colour, look, name, many)
+            _curve(left, drawn.filter(case=name), colour, look, name, many)
             row = last.filter(case=name).row(0, named=True)
             half = half_width(row["regret_error"], row["units"])
             bar = None if math.isnan(half) else half
             ends.errorbar(row["regret"], place, xerr=bar, fmt="o", color=colour, markersize=4, linewidth=1.2)
             if published and name in published:
                 ends.plot(published[name], place, marker="D", color="none", markeredgecolor="black", markersize=5)
-        _finish(curves, ends, names, last["step"][0], many, over)
+        left.set_xlim(0, drawn["step"].max())
+        _finish(left, ends, names, last["step"][0], many, over, along)
         if published:
             ends.plot([], [], linestyle="none", marker="D", color="none", markeredgecolor="black", label="published")
             ends.legend(frameon=False, loc="best")
@@ -60,15 +68,14 @@ def _curve(axes: Axes, rows: pl.DataFrame, colour: str, look: Look, name: str, m
         axes.fill_between(steps, mean - error, mean + error, color=colour, alpha=0.2, linewidth=0)
 
 
-def _finish(curves: Axes, ends: Axes, names: list[str], steps: int, many: bool, over: str) -> None:
-    shade = "step" if many else f"step (shade: \N{PLUS-MINUS SIGN} 1 standard error over {over})"
+def _finish(curves: Axes, ends: Axes, names: list[str], steps: int, many: bool, over: str, along: str) -> None:
+    shade = along if many else f"{along} (shade: \N{PLUS-MINUS SIGN} 1 standard error over {over})"
     curves.set(xlabel=shade, ylabel="cumulative regret")
     if many:
         curves.set(xscale="log", yscale="log")
         ends.set(xscale="log")
     else:
         plain_axes(curves)
-        curves.set_xlim(0, steps)
         curves.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
         curves.xaxis.set_major_formatter(EngFormatter(sep=""))
         ends.set_xlim(left=min(0.0, ends.get_xlim()[0]) if ends.dataLim.x0 < 0 else 0)

@@ -79,11 +79,18 @@ class Panels:
         return [left[place] for place in sorted(places)]
 
 
-def sweeps_figure(means: pl.DataFrame, rows: Sequence[Panels], names: Sequence[str], over: str = "users") -> Figure:
+def sweeps_figure(
+    means: pl.DataFrame,
+    rows: Sequence[Panels],
+    names: Sequence[str],
+    over: str = "users",
+    curves: pl.DataFrame | None = None,
+    along: str = "step",
+) -> Figure:
     """A row of panels for each sweep; shades and bars are standard errors over users, as a line below says.
 
     ``means`` is what :func:`rankfall.experiments.statistics.means` gives, ``names`` the cases in order, ``over`` says
-    over what the means are taken.
+    over what the means are taken. ``curves`` are drawn in the place of means over steps, ``along`` something else.
     """
     look = Look(names)
     with mpl.rc_context({"font.size": 7, "axes.titlesize": 7.5, "axes.titlepad": 3, "axes.linewidth": 0.6}):
@@ -93,6 +100,7 @@ def sweeps_figure(means: pl.DataFrame, rows: Sequence[Panels], names: Sequence[s
         letters = (f"({letter})" for letter in string.ascii_lowercase + string.ascii_uppercase)
         for index, row in enumerate(rows):
             data = means.filter(sweep=row.sweep)
+            drawn = data if curves is None else curves.filter(sweep=row.sweep)
             places = [*row.chosen, None] if len(row.points) > 1 or not row.chosen else row.chosen
             width = _COLUMNS // len(places)
             for panel, place in enumerate(places):
@@ -103,7 +111,7 @@ def sweeps_figure(means: pl.DataFrame, rows: Sequence[Panels], names: Sequence[s
                     axes.set(xlabel=row.label, ylabel="final regret, log scale" if _log(axes) else "final regret")
                     axes.set_title(f"{next(letters)} all {row.symbol}", loc="left")
                 else:
-                    _over_steps(axes, data.filter(point=row.points[place]), look)
+                    _over_steps(axes, drawn.filter(point=row.points[place]), look, along)
                     axes.set_ylabel("regret" if panel == 0 else "")
                     axes.set_title(f"{above}{next(letters)} {row.named(place)}", loc="left")
         figure.supxlabel(
@@ -142,7 +150,7 @@ def _nearest(wanted: Sequence[float], available: Sequence[float]) -> list[int]:
     return sorted(chosen)
 
 
-def _over_steps(axes: Axes, data: pl.DataFrame, look: Look) -> None:
+def _over_steps(axes: Axes, data: pl.DataFrame, look: Look, along: str) -> None:
     """Regret over steps, standard errors shaded."""
     for index, name in enumerate(look.names):
         rows = data.filter(case=name)
@@ -154,7 +162,7 @@ def _over_steps(axes: Axes, data: pl.DataFrame, look: Look) -> None:
         marked = sorted(set(np.abs(steps[:, None] - at).argmin(axis=0).tolist()))
         axes.plot(steps, mean, markevery=marked, **look.line(name))
         axes.fill_between(steps, mean - error, mean + error, color=look.colour(name), alpha=0.2, linewidth=0)
-    axes.set_xlabel("step")
+    axes.set_xlabel(along)
     axes.set_xlim(0, data["step"].max())  # type: ignore[arg-type]
     axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
@@ -185,7 +193,8 @@ def _finals(axes: Axes, data: pl.DataFrame, row: Panels, look: Look) -> None:
     elif row.crowded:
         axes.set_xticks(places, [f"{value:g}" for value in row.values])
     else:
-        axes.set_xticks(places, [row.named(place) for place in places], fontsize=6)
+        words = [textwrap.fill(str(value).replace("_", " "), max(8, 36 // len(places))) for value in row.values]
+        axes.set_xticks(places, words, fontsize=6)
         axes.margins(x=0.6 / len(places))
     plain_axes(axes)
     values = last.filter(last["point"].is_in(list(where)))["regret"].to_list()

@@ -9,9 +9,10 @@ import numpy as np
 
 from rankfall.arrays import IntArray, number, whole
 from rankfall.errors import ProblemError
+from rankfall.experiments.simulation import Seed
 
 
-def uniform(users: int, lists: int, *, seed: int = 0) -> IntArray:
+def uniform(users: int, lists: int, *, seed: Seed = 0) -> IntArray:
     """(lists,) every user as likely as any other, at any time.
 
     >>> uniform(3, 6, seed=1).tolist()
@@ -21,7 +22,7 @@ def uniform(users: int, lists: int, *, seed: int = 0) -> IntArray:
     return rng.integers(users, size=lists)
 
 
-def heavy_tailed(users: int, lists: int, *, exponent: float = 1.0, seed: int = 0) -> IntArray:
+def heavy_tailed(users: int, lists: int, *, exponent: float = 1.0, seed: Seed = 0) -> IntArray:
     """(lists,) few users come often and many rarely: the r-th most frequent one in proportion to ``r ** -exponent``.
 
     Who is frequent is drawn too, so that it has nothing to do with the number of a user.
@@ -35,7 +36,7 @@ def heavy_tailed(users: int, lists: int, *, exponent: float = 1.0, seed: int = 0
     return order[rng.choice(users, size=lists, p=weight / weight.sum())]
 
 
-def coming_and_going(users: int, lists: int, *, present: int = 20, seed: int = 0) -> IntArray:
+def coming_and_going(users: int, lists: int, *, present: int = 20, seed: Seed = 0) -> IntArray:
     """(lists,) users come one after the other, stay for a while, and do not come back.
 
     So many are ``present`` at a time, every one of them as likely as any other. At even distances the one who has been
@@ -50,6 +51,8 @@ def coming_and_going(users: int, lists: int, *, present: int = 20, seed: int = 0
     return oldest + rng.integers(present, size=lists)
 
 
-def _checked(users: int, lists: int, seed: int) -> tuple[int, int, np.random.Generator]:
+def _checked(users: int, lists: int, seed: Seed) -> tuple[int, int, np.random.Generator]:
     users, lists = whole("users", users, ProblemError, low=1), whole("lists", lists, ProblemError, low=1)
-    return users, lists, np.random.default_rng(whole("seed", seed, ProblemError, low=0))
+    if not isinstance(seed, np.random.SeedSequence):
+        seed = whole("seed", seed, ProblemError, low=0)
+    return users, lists, np.random.default_rng(seed)

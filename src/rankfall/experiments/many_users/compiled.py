@@ -53,9 +53,10 @@ def play_compiled(
     workers: int,
 ) -> Play | None:
     """How to play them without the interpreter; None if that cannot be."""
-    crowd = _crowd(users, best)
-    if crowd is None or not _is_compiled(policy, len(users)):
+    if not is_stream_compiled(policy, users):
         return None
+    crowd = _crowd(users, best)
+    assert crowd is not None
 
     def play(stream: IntArray, coins: FloatArray, regret: FloatArray, clicked: BoolArray) -> None:
         drawn, normals = _randomness(policy.policy, len(stream), k, rng)
@@ -87,16 +88,18 @@ def play_compiled(
     return play
 
 
-def _is_compiled(policy: ManyUsers, users: int) -> bool:
-    """Whether a policy does nothing that the kernels do not know of."""
+def is_stream_compiled(policy: ManyUsers, users: Sequence[Environment]) -> bool:
+    """Whether policy and users do nothing that the kernels do not know of."""
     one = policy.policy
-    if not unchanged(one, LinearPolicy, "rank", "update", "choose", "learn", "seen"):
+    if _crowd(users, np.zeros(len(users))) is None:
+        return False
+    if not unchanged(one, LinearPolicy, "rank", "update", "choose", "learn", "teach", "seen"):
         return False
     if one.forgetting is not None or one.context is not None or one.learns_from == "last_click":
         return False
     if isinstance(policy, ClusteredUsers):
         same = unchanged(policy, ClusteredUsers, "rank", "update", "model_for", "new_model", "split")
-        return same and policy.places == {number: number for number in range(users)}
+        return same and policy.places == {number: number for number in range(len(users))}
     return unchanged(policy, ManyUsers, "rank", "update", "model_for")
 
 

@@ -35,7 +35,7 @@ def speeds(folder: Folder) -> dict[str, str]:
     """How fast each policy was, and how much work there was in all; empty if no times were kept."""
     timings = folder.timings()
     said = {}
-    for policy in dict.fromkeys(setup.policy for setup in folder.plan.setups):
+    for policy in dict.fromkeys(setup.name for setup in folder.plan.setups):
         rows = [row for row in timings if row["policy"] == policy]
         seconds = sum(row["seconds"] for row in rows)
         if seconds:

@@ -41,6 +41,13 @@ class Section:
     files: Mapping[str, str]
 
 
+class Curves(NamedTuple):
+    """What the figure draws instead of regret over steps: like means, with ``step`` in lists of what ``along`` says."""
+
+    means: pl.DataFrame
+    along: str
+
+
 class Written(NamedTuple):
     """What a report says in one sentence, its page, and all files that were written."""
 
@@ -57,6 +64,7 @@ def write_report(
     axes: Mapping[str, AxisName] | None = None,
     named: Mapping[str, str] | None = None,
     remark: Remark | None = None,
+    curves: Curves | None = None,
 ) -> Written:
     """Write ``report.html``, figures and tables into the folder of a study; the same runs give the same bytes.
 
@@ -66,6 +74,7 @@ def write_report(
     sections : further ones, with the files that go with them.
     axes : what to call axes, by path.
     named, remark : for the conclusion, see :func:`rankfall.experiments.report.conclusion.conclusion`.
+    curves : what to draw instead of regret over steps.
     """
     plan, out, runs = folder.plan, folder.path, checked(runs)
     try:
@@ -73,7 +82,8 @@ def write_report(
     except OSError as problem:
         raise FileError(f"cannot make the folder {out}: {problem}") from problem
     averages, apart = means(runs), differences(plan, runs)
-    drawn = _figure(plan, averages, axes or {})
+    curves = curves or Curves(averages, "step")
+    drawn = _figure(plan, averages, axes or {}, curves)
     written = figures.save(drawn, out / "figure", ("png", "svg", "pdf"))
     svg = (out / "figure.svg").read_bytes()
     texts = {
@@ -83,6 +93,7 @@ def write_report(
     }
     context = _context(folder, runs, averages, sections, svg)
     context["conclusion"] = said = conclusion(plan, averages, named=named, remark=remark)
+    context["along"] = "steps" if curves.along == "step" else curves.along
     context["differences"] = tables.difference_tables(plan, apart)
     if not plan.study.sweeps:
         texts["table.md"] = template("table.md").render(context)
@@ -112,10 +123,10 @@ def template(name: str, package: str = _PACKAGE) -> jinja2.Template:
     return _environment(package).get_template(name)
 
 
-def _figure(plan: Plan, averages: pl.DataFrame, axes: Mapping[str, AxisName]) -> Any:
+def _figure(plan: Plan, averages: pl.DataFrame, axes: Mapping[str, AxisName], curves: Curves) -> Any:
     labels = [case.label for case in plan.study.all_cases]
     if plan.study.sweeps:
-        return figures.sweeps_figure(averages, panels_of(plan, axes), labels, _over(plan, averages))
+        return figures.sweeps_figure(averages, panels_of(plan, axes), labels, _over(plan, averages), *curves)
     published = {
         case.label: case.published.value
         for case in plan.study.all_cases
@@ -123,7 +134,7 @@ def _figure(plan: Plan, averages: pl.DataFrame, axes: Mapping[str, AxisName]) ->
     }
     order = pl.DataFrame({"case": labels}).with_row_index("order")
     return figures.cases_figure(
-        averages.join(order, on="case").sort("order", "step").drop("order"), published, _over(plan, averages)
+        averages.join(order, on="case").sort("order", "step").drop("order"), published, _over(plan, averages), *curves
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from rankfall.kernels import batchrank
 from rankfall.policies.policy import Policy
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request
-from rankfall.policies.settings import PolicySettings, count, real
+from rankfall.policies.settings import PolicySettings, count, one_of, real
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class BatchRankSettings(PolicySettings):
     k: int = count(10)
     steps: int = count(10_000, low=2)
     samples: float = real(16.0, low=1e-9)
+    form: Literal["paper", "code"] = one_of("paper", "paper", "code")
 
 
 class BatchRank(Policy):
@@ -46,6 +47,17 @@ class BatchRank(Policy):
       If there is one, the batch *splits* in two that start at stage 0: ``d_1 .. d_s`` on its first s positions, and all
       the others on the rest. If not, items with ``U(d) < L(d_len(b))`` are *eliminated*, and stage l + 1 begins.
 
+    The authors' public code (``RealMergeRankAlgorithm`` of PyClickLambdas, which ran the paper's experiments) does
+    otherwise, and loses far less (docs/field.md). ``form="code"`` is like it:
+
+    - Stages are shorter: ``n_l = ceil(4^(l + 1) log(L T))``, with no ``samples``.
+    - Every item shown counts. Counts go on from one stage to the next, and begin anew only when the batch changes.
+    - KL bounds have ``log(L T)`` in place of ``log T + 3 log log T``.
+    - UpdateBatch first eliminates, then splits at every k at which it can, and a batch that lost items begins at stage
+      0.
+
+    That code also shows any items of a batch, and not those least shown; this form does not.
+
     Where this form differs:
 
     - A batch with as many items as positions and nothing to split goes on to its next stage, too. (As we remember the
@@ -64,6 +76,7 @@ class BatchRank(Policy):
     k : positions to learn, the paper's K.
     steps : the horizon T.
     samples : the constant in ``n_l``; 16 in the paper.
+    form : ``"paper"``, or ``"code"`` as above.
 
     >>> policy = BatchRank(6, k=2, steps=1000)
     >>> len(policy.rank(2))
@@ -85,7 +98,10 @@ class BatchRank(Policy):
         """The budget of its confidence bounds."""
         self.k = min(self.settings.k, self.n_items)
         log = math.log(self.settings.steps)
+        self._as_code = self.settings.form == "code"
         self.budget = log + 3.0 * max(math.log(log), 0.0)
+        if self._as_code:
+            self.budget = log + math.log(self.n_items)
 
     def begin(self) -> None:
         """One batch of all items on all positions.
@@ -134,7 +150,9 @@ class BatchRank(Policy):
         )
 
     def stage_length(self, stage: int) -> int:
-        """How often each item is shown in a stage: ``n_l``."""
+        """How often each item is shown in a stage, ``n_l``; as the code has it, in all stages up to this one."""
+        if self._as_code:
+            return max(1, math.ceil(4.0 ** (stage + 1) * self.budget))
         return max(1, math.ceil(self.settings.samples * 4.0**stage * math.log(self.settings.steps)))
 
     def choose(self, request: Request, rng: np.random.Generator) -> Ranking:
@@ -173,9 +191,35 @@ class BatchRank(Policy):
             known["batch_of"],
             known["shown"],
             known["clicked"],
+            self._as_code,
         )
         if done >= 0:
             self._end_stages()
+
+    def compiled_state(self, k: int, rng: np.random.Generator) -> batchrank.BatchRankSteps:  # noqa: ARG002
+        """Display and collect, until a stage ends."""
+        known, serials = self.arrays, np.empty(k, dtype=np.int64)
+        return batchrank.BatchRankSteps(
+            known["first"],
+            known["last"],
+            known["serial"],
+            self._target,
+            known["batch_of"],
+            known["shown"],
+            known["clicked"],
+            self._as_code,
+            np.ones(self.n_items, dtype=bool),
+            serials,
+        )
+
+    def numbers_drawn(self, k: int) -> int:  # noqa: ARG002
+        """One for each item, and for each position it learns."""
+        return self.n_items + self.k
+
+    def after_compiled(self, lists: int) -> None:
+        """End the stages that have seen enough."""
+        super().after_compiled(lists)
+        self._end_stages()
 
     def bounds(self, batch: int) -> tuple[FloatArray, FloatArray]:
         """Lower and upper bounds of the items of a batch, from what was counted in its stage so far; each in [0, 1]."""
@@ -198,6 +242,9 @@ class BatchRank(Policy):
         lower, upper = self.bounds(b)
         order = np.argsort(-lower, kind="stable")
         length = int(known["last"][b] - known["first"][b]) + 1
+        if self._as_code:
+            self._end_stage_as_code(b, rows[order], lower[order], upper[order], length)
+            return
         split = 0
         for s in range(1, length):
             if lower[order[s - 1]] > upper[order[s:]].max():
@@ -211,6 +258,26 @@ class BatchRank(Policy):
             known["serials"] += 1
         known["shown"][rows] = 0
         known["clicked"][rows] = 0
+        self._set_targets()
+
+    def _end_stage_as_code(self, b: int, rows: IntArray, lower: FloatArray, upper: FloatArray, length: int) -> None:
+        """UpdateBatch of the authors' code, with the items of the batch in order of their lower bounds."""
+        known = self.arrays
+        stays = (np.arange(len(rows)) < length) | (upper >= lower[length - 1])
+        known["batch_of"][rows[~stays]] = -1
+        left, lower, upper = rows[stays], lower[stays], upper[stays]
+        splits = [s for s in range(1, length) if lower[s - 1] > upper[s:].max()]
+        first = int(known["first"][b])
+        for s in reversed(splits):
+            self._split(b, first + s, left[s:][known["batch_of"][left[s:]] == b])
+        if splits or not stays.all():
+            known["stage"][b] = 0
+            known["shown"][rows] = 0
+            known["clicked"][rows] = 0
+        else:
+            known["stage"][b] += 1
+        known["serial"][b] = known["serials"]
+        known["serials"] += 1
         self._set_targets()
 
     def _split(self, b: int, middle: int, lower_rows: IntArray) -> None:

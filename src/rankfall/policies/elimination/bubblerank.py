@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankfall.arrays import fill, rows
+from rankfall.arrays import BoolArray, IntArray, fill, rows
 from rankfall.errors import ProblemError
+from rankfall.kernels import bubblerank
 from rankfall.policies.policy import Policy
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request
@@ -121,30 +122,32 @@ class BubbleRank(Policy):
 
     def begin(self) -> None:
         """The given base list, and no comparisons."""
+        shape = (self.n_items, self.n_items)
+        self._base = np.array(self._first_base, dtype=np.int64)
+        self._wins: IntArray = np.zeros(shape, dtype=np.int64)  # how often i was clicked and j, its neighbour, was not
+        self._better: BoolArray = np.zeros(shape, dtype=np.bool_)  # whether s(i, j) is above the bound
+        self._settled: BoolArray = np.ones(1, dtype=np.bool_)  # whether line 5 has nothing to exchange
         self.base = self._first_base
-        self._wins: dict[tuple[int, int], int] = {}  # how often i was clicked and j, its neighbour, was not
-        self._better: set[tuple[int, int]] = set()  # (i, j) with s(i, j) above the bound
-        self._settled = True  # whether line 5 has nothing to exchange
 
     def __repr__(self) -> str:
         return f"BubbleRank({self.n_items} items, {self.n_updates} updates, delta={self.delta:g})"
 
     def s(self, i: int, j: int) -> int:
         """How much oftener i was clicked without j than j without i, when they were compared."""
-        return self._wins.get((i, j), 0) - self._wins.get((j, i), 0)
+        return int(self._wins[i, j] - self._wins[j, i])
 
     def n(self, i: int, j: int) -> int:
         """How often one of the two was clicked without the other, when they were compared."""
-        return self._wins.get((i, j), 0) + self._wins.get((j, i), 0)
+        return int(self._wins[i, j] + self._wins[j, i])
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The base list; and ``wins``: a row (i, j, how often i was clicked without j) for each pair compared."""
-        wins = [(i, j, count) for (i, j), count in sorted(self._wins.items())]
+        pairs = np.argwhere(self._wins)
         return {
             "n_updates": np.array(self._n_updates),
-            "base": np.array(self.base, dtype=np.int64),
-            "wins": np.array(wins, dtype=np.int64).reshape(-1, 3),
-            "settled": np.array(self._settled),
+            "base": self._base.copy(),
+            "wins": np.column_stack([pairs, self._wins[pairs[:, 0], pairs[:, 1]]]),
+            "settled": np.array(self._settled[0]),
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -160,89 +163,58 @@ class BubbleRank(Policy):
             raise ValueError(f"the base list must have each of {self.n_items} rows once")
         if any(not (0 <= i < self.n_items and 0 <= j < self.n_items and i != j and n > 0) for i, j, n in wins):
             raise ValueError("pairs of rows that are not there, or counts that are not above 0")
-        self.base, self._n_updates, self._settled = tuple(base), int(known["n_updates"]), bool(known["settled"])
-        self._wins = {(i, j): n for i, j, n in wins}
-        self._better = {(i, j) for i, j in self._wins if self._is_better(i, j)}
+        self.begin()
+        self._n_updates, self._base = int(known["n_updates"]), known["base"]
+        self.base, self._settled[0] = tuple(base), known["settled"]
+        i, j, count = known["wins"].T
+        self._wins[i, j] = count
+        s = self._wins[i, j] - self._wins[j, i]
+        self._better[i, j] = (s > 0) & (s * s > (self._wins[i, j] + self._wins[j, i]) * self._bar)
 
     def choose(self, request: Request, rng: np.random.Generator) -> Ranking:
         """The first ``k`` of the base list, some neighbours exchanged at random (lines 1 and 2)."""
-        base, k = self.base, request.k
+        base, known = self._base, self.base
         if not request.everything:
-            may = set(request.rows.tolist())
-            base = tuple(item for item in base if item in may)
-        parity, hidden = (self._n_updates + 1) % 2, -1
-        shown = list(base[:k])
-        coins = rng.random(k // 2 + 2).tolist()  # as many for either parity
-        for first in range(parity, k - 1, 2):
-            i, j = shown[first], shown[first + 1]
-            if coins[first // 2] < 0.5 and (i, j) not in self._better:
-                shown[first], shown[first + 1] = j, i
-        if k < len(base) and (k - 1 - parity) % 2 == 0:
-            hidden = self._challenger(base, k, coins[-1])
-            if hidden >= 0 and coins[(k - 1) // 2] < 0.5 and (shown[-1], hidden) not in self._better:
-                shown[-1], hidden = hidden, shown[-1]
-        return Ranking.trusted(np.array(shown, dtype=np.int64), Comparison(parity, base, hidden), self.catalog)
-
-    def _challenger(self, base: tuple[int, ...], k: int, coin: float) -> int:
-        """The item from below a list of ``k`` that its last one is compared with, or -1."""
-        if not self.settings.newcomers:
-            return base[k]
-        last = base[k - 1]
-        open_to = [item for item in base[k:] if (last, item) not in self._better]
-        return open_to[int(coin * len(open_to))] if open_to else -1
+            base = base[request.allowed[base]]
+            known = tuple(base.tolist())
+        parity, shown = (self._n_updates + 1) % 2, np.empty(request.k, dtype=np.int64)
+        coins = rng.random(self.numbers_drawn(request.k))
+        hidden = bubblerank.exchange_at_random(base, self._better, self.settings.newcomers, parity, coins, shown)
+        return Ranking.trusted(shown, Comparison(parity, known, hidden), self.catalog)
 
     def learn(self, ranking: Ranking, clicks: list[int]) -> None:
         """Count the clicks on the pairs that were compared, and exchange neighbours for good (lines 4 and 5)."""
         note = ranking.note
         if not isinstance(note, Comparison) or len(note.base) > self.n_items or note.hidden >= self.n_items:
             raise self.foreign(ranking)
-        shown = ranking.items.tolist()
-        length = len(shown)
-        for position in clicks:
-            mate = position + 1 if (position - note.parity) % 2 == 0 else position - 1
-            if mate < note.parity or mate in clicks:  # the top one, alone at parity 1; or both were clicked
-                continue
-            other = shown[mate] if mate < length else note.hidden
-            if other >= 0:
-                self._count(shown[position], other)
-        if not self._settled:
-            self._exchange()
-        if self.settings.newcomers and note.hidden >= 0:
-            self._admit(length, shown[-1], note.hidden)
+        clicked = np.zeros(len(ranking), dtype=bool)
+        clicked[clicks] = True
+        bubblerank.compare(
+            self._base,
+            self._wins,
+            self._better,
+            self._settled,
+            self._bar,
+            self.settings.newcomers,
+            note.parity,
+            note.hidden,
+            ranking.items,
+            clicked,
+        )
+        self.base = tuple(self._base.tolist())
 
-    def _count(self, i: int, j: int) -> None:
-        """Item i was clicked and j was not (line 4)."""
-        self._wins[i, j] = self._wins.get((i, j), 0) + 1
-        if self._is_better(i, j):
-            if (i, j) not in self._better:
-                self._better.add((i, j))
-                self._settled = False
-        elif not self._is_better(j, i):
-            self._better.discard((j, i))
+    def compiled_state(self, k: int, rng: np.random.Generator) -> bubblerank.BubbleRankSteps:  # noqa: ARG002
+        """Exchange and compare."""
+        lists = np.array([self._n_updates, -1])
+        return bubblerank.BubbleRankSteps(
+            self._base, self._wins, self._better, self._settled, self._bar, self.settings.newcomers, lists
+        )
 
-    def _is_better(self, i: int, j: int) -> bool:
-        """Whether s(i, j) is above the bound."""
-        s = self.s(i, j)
-        return s > 0 and s * s > self.n(i, j) * self._bar
+    def numbers_drawn(self, k: int) -> int:
+        """As many for either parity: one for each pair, and one for the item below the list."""
+        return k // 2 + 2
 
-    def _exchange(self) -> None:
-        """Exchange neighbours of the base list that are known to be in the wrong order (line 5)."""
-        base = list(self.base)
-        self._settled = True
-        for first in range(len(base) - 1):
-            i, j = base[first], base[first + 1]
-            if (j, i) in self._better:
-                base[first], base[first + 1] = j, i
-                self._settled = False
-        self.base = tuple(base)
-
-    def _admit(self, length: int, i: int, j: int) -> None:
-        """Exchange the last item of a list of ``length`` for one from below, if that is known to be better."""
-        last = self.base[length - 1]
-        newcomer = j if last == i else i
-        if last in (i, j) and (newcomer, last) in self._better:
-            base = list(self.base)
-            at = base.index(newcomer)
-            if at >= length:
-                base[length - 1], base[at] = newcomer, last
-                self.base, self._settled = tuple(base), False
+    def after_compiled(self, lists: int) -> None:
+        """The base list may be another one."""
+        super().after_compiled(lists)
+        self.base = tuple(self._base.tolist())

@@ -6,19 +6,21 @@ import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankfall.arrays import FloatArray, IntArray, whole
+from rankfall.arrays import whole
 from rankfall.errors import FeedbackError, ProblemError
+from rankfall.kernels import recurrank
+from rankfall.policies.elimination.blocks import Block, Drops, Instance, split
 from rankfall.policies.elimination.g_optimal import g_optimal, in_span
 from rankfall.policies.plain_features import plain_features
 from rankfall.policies.policy import Policy
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request
-from rankfall.policies.settings import PolicySettings, count, flag, real
+from rankfall.policies.settings import PolicySettings, count, flag, one_of, real
 
 
 @dataclass(frozen=True)
@@ -31,78 +33,15 @@ class RecurRankSettings(PolicySettings):
     effort: float = real(0.5, low=1e-9)
     coverage: bool = flag(False)
     tolerance: float = real(0.01, low=1e-6, high=1.0)
-
-
-class Block(NamedTuple):
-    """Neighbouring positions, and the items still in question for them.
-
-    Attributes
-    ----------
-    first, positions : the 0-based position it begins at, and how many it has.
-    phase : the paper's l; estimates in it are good to ``2 ** -phase``.
-    items : (n,) rows, best first as far as is known; at least as many as positions.
-    """
-
-    first: int
-    positions: int
-    phase: int
-    items: IntArray
-
-
-class _Instance:
-    """One running instance of Algorithm 1: a block, what it wants to try, and the results so far."""
-
-    __slots__ = ("block", "clicks", "left", "missing", "serial", "shown", "tried", "wanted")
-
-    def __init__(self, serial: int, block: Block, wanted: dict[int, int]) -> None:
-        self.serial = serial
-        self.block = block
-        self.shown: list[int] = block.items[: block.positions + 1].tolist()
-        self.wanted = wanted  # T(a) of the items in the design
-        self.tried = dict.fromkeys(wanted, 0)
-        self.clicks = dict.fromkeys(wanted, 0)
-        self.missing = dict(wanted)  # what is left of T(a), above zero
-        self.left = sum(wanted.values())
-
-    def resume(self, tried: dict[int, int], clicks: dict[int, int]) -> None:
-        """Go on from these results."""
-        self.tried, self.clicks = tried, clicks
-        self.missing = {item: n - tried[item] for item, n in self.wanted.items() if n > tried[item]}
-        self.left = sum(self.missing.values())
-
-    def record(self, item: int, clicked: bool) -> None:
-        self.tried[item] += 1
-        self.clicks[item] += clicked
-        left = self.missing.get(item, 0)
-        if left:
-            self.left -= 1
-            self.missing[item] = left - 1
-            if left == 1:
-                del self.missing[item]
-
-    def draw(self, rng: np.random.Generator, barred: frozenset[int] | None) -> int | None:
-        """An item still to be tried, each as likely as it is still wanted; None if there is none."""
-        if barred is None:
-            missing, left = self.missing, self.left
-        else:
-            missing = {item: n for item, n in self.missing.items() if item not in barred}
-            left = sum(missing.values())
-        if not left:
-            return None
-        coin = rng.random() * left
-        item = -1
-        for item, n in missing.items():  # noqa: B007 - the last one, should rounding leave the coin above all
-            coin -= n
-            if coin < 0:
-                break
-        return item
+    drops: Drops = one_of("below_last", "below_last", "below_gap")
 
 
 class RecurRank(Policy):
     """Splits positions and items into ever finer blocks; each explores at its first position alone.
 
-    Li, Lattimore, Szepesvari: Online Learning to Rank with Features, ICML 2019, Algorithm 1. A click happens with
-    probability ``chi * <theta, a>``, where ``chi``, the examination of the position, may depend on the items above but
+    Li, Lattimore, Szepesvari: Online Learning to Rank with Features, ICML 2019: their Algorithm 1, but for step 5, in
+    which the authors' public code differs from it and is followed by default. A click happens with probability
+    ``chi * <theta, a>``, where ``chi``, the examination of the position, may depend on the items above but
     not on ``a``: so in the cascade, the position-based and the document-based model. Nothing of ``chi`` is known or
     estimated: within a block all estimates come from one position, and so share one ``chi``.
 
@@ -114,7 +53,9 @@ class RecurRank(Policy):
     3. Shows each item a ``T(a)`` times at position k, and the first of the other items of A, in order, at the
        positions k + 1, ..., k + m - 1.
     4. ``theta_hat``: least squares on the items shown at position k in this phase, and whether they were clicked.
-    5. Orders A by ``<theta_hat, a>``; drops the items that are ``2 Delta_l`` or more below the m-th.
+    5. Orders A by ``<theta_hat, a>``; drops the items that are ``2 Delta_l`` or more below the m-th
+       (``drops="below_last"``, as the authors' code does), or only those below two neighbours, not above the m-th, that
+       are ``2 Delta_l`` or more apart (``drops="below_gap"``, as Algorithm 1 does).
     6. Splits between two neighbours among the first m that are ``2 Delta_l`` or more apart; every part goes on as an
        instance of phase l + 1, with its items and as many of the positions.
 
@@ -137,8 +78,9 @@ class RecurRank(Policy):
       in row order. What a block shows is then counted as long as all blocks above it could fill their positions.
 
     Constants: the ``1/2`` in ``T(a)`` (``effort``), ``delta = 1 / sqrt(steps)``, ``delta_l`` and ``2 Delta_l`` are what
-    we remember of Algorithm 1; its text was not at hand, and we are not sure of the ``1/2`` and of step 5, which may
-    drop items only below a gap of ``2 Delta_l`` between neighbours. The authors' public code tries
+    we remember of Algorithm 1; its text was not at hand, and we are not sure of the ``1/2``. That step 5 of Algorithm 1
+    looks at neighbours only is from memory, too; the items of a close field then all stay, which costs much regret
+    (docs/field.md). The authors' public code (shuaili8/OnlineLearningToRank) tries
     ``d / Delta_l**2 * log(2 |A| / delta_l)`` lists a phase (``effort=1`` comes near), the items of an approximate
     design equally often, keeps the feedback of earlier phases, drops items as in 5, and never splits: the sign in its
     test for a split is reversed.
@@ -151,6 +93,7 @@ class RecurRank(Policy):
     delta : probability of failure; None for ``1 / sqrt(steps)``.
     effort : the factor before ``d / Delta_l**2``.
     tolerance : how far from optimal a design may be.
+    drops : which items step 5 drops.
 
     >>> from rankfall import Catalog
     >>> policy = RecurRank(Catalog(relevance=[[1.0, 0.0], [0.6, 0.4], [0.0, 1.0]]), k=2, steps=1000)
@@ -171,7 +114,7 @@ class RecurRank(Policy):
 
     Settings = RecurRankSettings
     summary = "features under general click models: blocks that explore by optimal design"
-    paper = "Li, Lattimore, Szepesvari: Online Learning to Rank with Features, ICML 2019, Algorithm 1"
+    paper = "Li, Lattimore, Szepesvari: Online Learning to Rank with Features, ICML 2019, and its public code"
     needs = frozenset({"relevance"})
     randomised = True
     why_not_served = "its blocks explore on lists it made itself, from one set of items"
@@ -189,8 +132,8 @@ class RecurRank(Policy):
     def begin(self) -> None:
         """One block of all items on all positions."""
         self._serial = 0
-        self._running: dict[int, _Instance] = {}
-        self._order: list[_Instance] = []
+        self._running: dict[int, Instance] = {}
+        self._order: list[Instance] = []
         self._start([Block(0, self.k, 1, np.arange(self.n_items))])
 
     def __repr__(self) -> str:
@@ -247,7 +190,7 @@ class RecurRank(Policy):
             block = Block(first, positions, phase, items[ends[number] - size : ends[number]].copy())
             begin = designs[number] - arrays["designs"][number]
             rows = trials[begin : designs[number]].tolist()
-            instance = _Instance(int(arrays["serials"][number]), block, {a: wanted for a, wanted, _, _ in rows})
+            instance = Instance(int(arrays["serials"][number]), block, {a: wanted for a, wanted, _, _ in rows})
             instance.resume({a: tried for a, _, tried, _ in rows}, {a: clicks for a, _, _, clicks in rows})
             order.append(instance)
         self._order = order
@@ -289,7 +232,37 @@ class RecurRank(Policy):
             if not instance.left:
                 self._finish(instance)
 
-    def _told(self, ranking: Ranking) -> list[tuple[_Instance, int, int]]:
+    def compiled_state(self, k: int, rng: np.random.Generator) -> recurrank.RecurRankSteps:  # noqa: ARG002
+        """Its blocks laid out one after the other, until one has tried enough."""
+        known = self._order
+        designs = [[(a, i.missing.get(a, 0), i.tried[a], i.clicks[a]) for a in i.wanted] for i in known]
+        trials = np.array([row for design in designs for row in design], dtype=np.int64).reshape(-1, 4)
+        self._laid_out = recurrank.RecurRankSteps(
+            np.array([i.block.first for i in known]),
+            np.array([i.block.positions for i in known]),
+            np.array([i.left for i in known]),
+            np.cumsum([0, *map(len, designs)]),
+            trials,
+            np.cumsum([0, *(len(i.shown) for i in known)]),
+            np.array([a for i in known for a in i.shown]),
+            np.full(len(known), -1),
+            np.empty(self.n_items, dtype=np.bool_),
+            rng,
+        )
+        return self._laid_out
+
+    def after_compiled(self, lists: int) -> None:
+        """Take the results back, and finish blocks that have tried enough."""
+        super().after_compiled(lists)
+        state, known = self._laid_out, list(self._order)
+        for number, instance in enumerate(known):
+            rows = state.trials[state.designs[number] : state.designs[number + 1]].tolist()
+            instance.resume({a: tried for a, _, tried, _ in rows}, {a: clicks for a, _, _, clicks in rows})
+        for instance, drawn in zip(known, state.drawn.tolist(), strict=True):
+            if drawn >= 0 and not instance.left:
+                self._finish(instance)
+
+    def _told(self, ranking: Ranking) -> list[tuple[Instance, int, int]]:
         """The instances this ranking tells something, with what was tried where."""
         if not isinstance(ranking.note, tuple | list):
             raise self.foreign(ranking)
@@ -308,7 +281,7 @@ class RecurRank(Policy):
             told.append((instance, item, position))
         return told
 
-    def _finish(self, instance: _Instance) -> None:
+    def _finish(self, instance: Instance) -> None:
         """Steps 4 to 6."""
         items = instance.block.items
         inside = in_span(self._features[items])
@@ -319,7 +292,7 @@ class RecurRank(Policy):
         V = (tried * counts[:, None]).T @ tried
         S = tried.T @ np.array([instance.clicks[a] for a in instance.wanted], dtype=np.float64)
         estimates = inside @ np.linalg.solve(V, S)
-        parts = split(instance.block, estimates)
+        parts = split(instance.block, estimates, self.settings.drops)
         del self._running[instance.serial]
         self._order.remove(instance)
         self._start(parts)
@@ -327,7 +300,7 @@ class RecurRank(Policy):
     def _start(self, blocks: list[Block]) -> None:
         for block in blocks:
             self._serial += 1
-            instance = _Instance(self._serial, block, self._trials(block))
+            instance = Instance(self._serial, block, self._trials(block))
             self._running[self._serial] = instance
             self._order.append(instance)
         self._order.sort(key=lambda instance: instance.block.first)
@@ -341,24 +314,3 @@ class RecurRank(Policy):
         total = self.settings.effort * design.spread * 4.0**block.phase * log
         wanted = np.ceil(design.shares * total).astype(np.int64)
         return dict(zip(block.items[design.rows].tolist(), wanted.tolist(), strict=True))
-
-
-def split(block: Block, estimates: FloatArray) -> list[Block]:
-    """Steps 5 and 6: the blocks that follow one whose items' attraction is known to ``2 ** -phase``.
-
-    >>> for part in split(Block(4, 3, 1, np.arange(5)), np.array([0.1, 2.0, 1.9, 0.3, -1.0])):
-    ...     print(part)
-    Block(first=4, positions=2, phase=2, items=array([1, 2]))
-    Block(first=6, positions=1, phase=2, items=array([3, 0]))
-    """
-    gap = 2.0 * 2.0**-block.phase
-    m = block.positions
-    order = np.argsort(-estimates, kind="stable")
-    values = estimates[order]
-    keep = (np.arange(len(order)) < m) | (values[m - 1] - values < gap)
-    order, values = order[keep], values[keep]
-    cuts = [0, *(i for i in range(1, m) if values[i - 1] - values[i] >= gap), len(order)]
-    return [
-        Block(block.first + begin, min(end, m) - begin, block.phase + 1, block.items[order[begin:end]])
-        for begin, end in itertools.pairwise(cuts)
-    ]

@@ -166,6 +166,25 @@ class TopRank(Policy):
         if decided < 0:
             raise FeedbackError(f"rows {clicked.tolist()} were clicked, and not all of them are in the list's blocks")
         if decided:
-            changed = self.arrays["level"].copy()
-            toprank.relate(self._won, self.better, self._above, changed)
-            self.arrays["level"] = changed
+            self._relate()
+
+    def _relate(self) -> None:
+        """Add the pairs that were decided to the relation, and find the blocks anew."""
+        changed = self.arrays["level"].copy()
+        toprank.relate(self._won, self.better, self._above, changed)
+        self.arrays["level"] = changed
+
+    def compiled_state(self, k: int, rng: np.random.Generator) -> toprank.TopRankSteps:  # noqa: ARG002
+        """Shuffle and compare, until pairs are decided."""
+        keys, clicked = np.empty(k), np.empty(k, dtype=np.int64)
+        return toprank.TopRankSteps(self.arrays["level"], self.wins, self._floor, self._above, self._won, keys, clicked)
+
+    def numbers_drawn(self, k: int) -> int:  # noqa: ARG002
+        """One for each item."""
+        return self.n_items
+
+    def after_compiled(self, lists: int) -> None:
+        """Relate the pairs that were decided."""
+        super().after_compiled(lists)
+        if self._won.any():
+            self._relate()

@@ -22,8 +22,8 @@ LARGEST_GIVEN = 1e3
 """Features of a catalog beyond this do so in time: when two columns are nearly alike, millions of lists suffice."""
 
 
-def laid_out(catalog: Catalog, coverage: Block, relevance: Block, more: int = 0) -> Items:
-    """The columns that are used, as the kernels take them; then so many ``more`` of relevance, all 0."""
+def laid_out(catalog: Catalog, coverage: Block, relevance: Block, more: int = 0, ones: int = 0) -> Items:
+    """The columns that are used, as the kernels take them; then ``ones`` columns of 1, and ``more`` of 0."""
     nothing = np.empty((len(catalog), 0))
     features = nothing if relevance == "absent" else catalog.relevance
     if np.abs(features).max(initial=0.0) > LARGEST_GIVEN:
@@ -34,7 +34,9 @@ def laid_out(catalog: Catalog, coverage: Block, relevance: Block, more: int = 0)
         )
     return items_of(
         nothing if coverage == "absent" else catalog.coverage,
-        features if not more else np.hstack([features, np.zeros((len(catalog), more))]),
+        np.hstack([features, np.ones((len(catalog), ones)), np.zeros((len(catalog), more))])
+        if ones + more
+        else features,
         coverage == "diminishing",
         relevance == "diminishing",
     )

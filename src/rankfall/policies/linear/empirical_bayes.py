@@ -6,11 +6,12 @@ seen, and ``sum r^2``. The prior is the one that makes all of it most likely, fo
 model of every user; given those models, the prior again. Three things hold it where data is scarce, each in terms of
 ``r0``, the mean of r^2:
 
-- mu itself has a prior like that of ridge regression, N(0, r0 I).
 - As many users more are imagined as there are columns. Their weights have nothing to do with each other, and variances
   T. So correlations are believed as users come to show them.
-- The logarithm of each of T is normal around log r0, with standard deviation 4: with one or two users they stay near
-  the prior of ridge regression, and with many they are what users show.
+- mu is like the weights of one of them, N(0, diag T): what everybody likes is of the size of what some like.
+- The logarithms of T are normal around their centre, with standard deviation 1: of columns that users have shown
+  little of, the others say something. The centre is held to log r0, with standard deviation 4 for each column: with one
+  or two users it stays near the prior of ridge regression, and with many it is what users show.
 
 All of it is part of what is maximised, so that never falls from round to round. What remains unknown of mu is added to
 Sigma in the end: with few users a prior is wide, and without any it is the identity. Where users have nothing in
@@ -36,8 +37,8 @@ SAMPLE = 2_000
 """Of more than twice as many users, so many are looked at first."""
 
 _AFTER_SAMPLE = 4
-_SPREAD = 4.0
-"""Standard deviation of the logarithm of T."""
+_APART, _SPREAD = 1.0, 4.0
+"""Standard deviations of the logarithms of T around their centre, and of the centre."""
 
 _EFFORT, _LEAST_ROUNDS, _MOST_ROUNDS = 20_000, 20, 100
 """Of a prior that is learned again: users times rounds of EM, and the fewest and most rounds."""
@@ -108,6 +109,7 @@ class Round(NamedTuple):
     """One round: what the guess makes of the users, and how likely that is."""
 
     guess: Guess
+    variances: FloatArray  # (n) T
     models: FloatArray  # (n, n) sum of O_u^-1
     likelihood: float  # log likelihood of all that users have shown
     objective: float  # the same and the terms that hold the prior: what is maximised
@@ -150,8 +152,8 @@ def learn_prior(
         guess, rounds = _last(em(sample, imagined, guess), SAMPLE, rounds).guess, min(rounds, _AFTER_SAMPLE)
     found = _last(em(used, imagined, guess), users, rounds)
     K = found.guess.precision
-    hold = found.guess.noise / (squares / seen)
-    unknown = np.linalg.inv(users * K - K @ found.models @ K + hold * np.eye(columns))  # of mu
+    hold = np.diag(found.guess.noise / found.variances)
+    unknown = np.linalg.inv(users * K - K @ found.models @ K + hold)  # of mu
     covariance = np.linalg.inv(K) + unknown
     return Prior(found.guess.mean, (covariance + covariance.T) / 2, found.guess.noise, users)
 
@@ -188,13 +190,13 @@ def em(statistics: Statistics, imagined: float, guess: Guess) -> Iterator[Round]
             - users * determinant
             + (squares + users * mean @ pull - fit) / noise
         )
-        T = _imagined_variances(K.diagonal() / noise, imagined, usual)
-        held = -0.5 * (mean @ mean) / usual - 0.5 * (np.log(T / usual) ** 2).sum() / _SPREAD**2
-        held += 0.5 * imagined * (determinant - columns * np.log(noise) + np.log(T).sum() - T @ K.diagonal() / noise)
-        yield Round(guess, (models + models.T) / 2, float(likelihood), float(likelihood + held))
+        t, held = _imagined_variances(K.diagonal() / noise, mean, imagined, np.log(usual))
+        T = np.exp(t)
+        held += 0.5 * imagined * (determinant - columns * np.log(noise))
+        yield Round(guess, T, (models + models.T) / 2, float(likelihood), float(likelihood + held))
         residual = squares - fit + 2 * means.sum(axis=0) @ pull - np.vdot(means @ K, means)
         residual += noise * (users * columns - np.vdot(K, models))
-        mean = np.linalg.solve(users * K + noise / usual * np.eye(columns), K @ means.sum(axis=0))
+        mean = np.linalg.solve(users * K + np.diag(noise / T), K @ means.sum(axis=0))
         apart = means - mean
         Sigma = noise * models + apart.T @ apart + np.diag(imagined * T)
         Sigma = (Sigma + Sigma.T) / (2 * (users + imagined))
@@ -203,15 +205,26 @@ def em(statistics: Statistics, imagined: float, guess: Guess) -> Iterator[Round]
         guess = Guess(mean, (K + K.T) / 2, noise)
 
 
-def _imagined_variances(precision: FloatArray, imagined: float, usual: float) -> FloatArray:
-    """The T for which imagined users are most likely, given the diagonal of Sigma^-1; by Newton's method for log T."""
-    t = np.log(np.minimum(1.0 / precision, usual))  # from there every step goes to the one side, without overshooting
-    for _ in range(50):
-        pressed = 0.5 * imagined * np.exp(t) * precision
-        slope = 0.5 * imagined - pressed - (t - np.log(usual)) / _SPREAD**2
-        step = slope / (pressed + 1.0 / _SPREAD**2)
-        t = t + np.clip(step, -1.0, 1.0)
-        if np.abs(step).max() < 1e-12:
+def _imagined_variances(
+    precision: FloatArray, mean: FloatArray, imagined: float, usual: float
+) -> tuple[FloatArray, float]:
+    """The log T for which mu and imagined users are most likely, and how likely, given the diagonal of Sigma^-1.
+
+    That is largest for one T and one centre only, which Newton's method finds; ``usual`` is log r0.
+    """
+    t = -np.log(precision)
+    centre = float(t.mean())
+    columns, near, far = len(t), 1.0 / _APART**2, 1.0 / _SPREAD**2
+    for _ in range(100):
+        up, down = 0.5 * imagined * np.exp(t) * precision, 0.5 * mean**2 * np.exp(-t)
+        slope = 0.5 * (imagined - 1.0) - up + down - near * (t - centre)
+        curve = up + down + near
+        pulled = near * (t - centre).sum() - columns * far * (centre - usual)
+        moved = (pulled + near * (slope / curve).sum()) / (columns * (near + far) - near**2 * (1.0 / curve).sum())
+        step = np.clip((slope + near * moved) / curve, -1.0, 1.0)
+        t, centre = t + step, centre + float(np.clip(moved, -1.0, 1.0))
+        if max(np.abs(step).max(), abs(moved)) < 1e-10:
             break
-    found: FloatArray = np.exp(t)
-    return found
+    held = 0.5 * ((imagined - 1.0) * t - imagined * np.exp(t) * precision - mean**2 * np.exp(-t)).sum()
+    held -= 0.5 * near * ((t - centre) ** 2).sum() + 0.5 * columns * far * (centre - usual) ** 2
+    return t, float(held)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from rankfall.arrays import FloatArray
-from rankfall.catalog import Catalog, numbered
+from rankfall.catalog import Catalog
+from rankfall.item_names import numbered
 from rankfall.policies.explanation import Explanation, Weight
 from rankfall.policies.ranking import Ranking
 

@@ -55,6 +55,7 @@ class LinearPolicy(Policy):
     feedback : which items were seen. ``"cascade"``: those down to the first click, which alone is positive.
         ``"last_click"``: those down to the last click; all that were clicked are positive. ``"all"``: every item.
         In the first two, all items if none was clicked.
+    constant : whether there is a column beside, after those of relevance, that is 1 for every item.
 
     With Thompson sampling one draw of weights ``v`` from N(w, gamma^2 O^-1) makes the whole list, which is the greedy
     one for ``v``; ``gamma`` 1 is the posterior of the ridge model if clicks had noise of variance 1.
@@ -71,9 +72,10 @@ class LinearPolicy(Policy):
     relevance: ClassVar[Block] = "absent"
     exploration: ClassVar[Exploration] = "ucb"
     feedback: ClassVar[Feedback] = "cascade"
+    constant: ClassVar[bool] = False
     needs = frozenset({"coverage", "relevance"})
-    why_not_served = None
-    why_not_rewarded = None
+    why_not_served: ClassVar[str | None] = None
+    why_not_rewarded: ClassVar[str | None] = None
     why_not_ruled = None
 
     settings: LinearSettings
@@ -100,7 +102,9 @@ class LinearPolicy(Policy):
         self._more = () if self.settings.request_features is None else self.settings.request_features.names
         if self._more and self.relevance == "diminishing":
             raise ProblemError(f"{type(self).__name__} has no request_features: all that it knows of items diminishes")
-        self._items = laid_out(self.catalog, self.coverage, self.relevance, len(self._more))
+        if self.constant and self.relevance == "diminishing":
+            raise ProblemError(f"{type(self).__name__} has a constant, which cannot diminish with its features")
+        self._items = laid_out(self.catalog, self.coverage, self.relevance, len(self._more), int(self.constant))
         self._layout = Layout(self._items)
         self._n_topics = 0 if self.coverage == "absent" else self.catalog.n_topics
         self._n_columns = self._n_topics + self._items.dense.shape[1]
@@ -358,6 +362,8 @@ class LinearPolicy(Policy):
 
     def learn_rewards(self, ranking: Ranking, clicks: list[int], rewards: Mapping[int, float]) -> None:
         """Learn what the items that count as seen earned."""
+        if self.why_not_rewarded is not None:
+            raise self.not_rewarded()
         self._learn(_rows(ranking), ranking.context, clicks, rewards)
 
     def seen(self, ranking: Ranking, click: Click) -> tuple[FloatArray, FloatArray]:
@@ -375,14 +381,23 @@ class LinearPolicy(Policy):
             earned = np.array([rewards.get(position, 0.0) for position in range(len(clicked))])
         with self._model.lock:
             if self._crosses is None:
-                self._model.learn(features[: len(earned)], earned)
+                self.teach(features, earned)
             else:
                 self._crosses.learn(features[: len(earned)], c, clicked, earned)
+
+    def teach(self, features: FloatArray, earned: FloatArray) -> None:
+        """Have the model learn from the features of a list (k, columns), of which the first items were seen and earned.
+
+        Policies that are not plain ridge regression do it otherwise. Called with the lock of the model.
+        """
+        self._model.learn(features[: len(earned)], earned)
 
     def learn_outcome(
         self, ranking: Ranking, clicks: list[int], position: int, reward: float, earned: float | None = None
     ) -> None:
         """Add to what an item earned, if it counts as seen."""
+        if self.why_not_rewarded is not None:
+            raise self.not_rewarded()
         self._earn(_rows(ranking), ranking.context, clicks, position, reward, earned)
 
     def _earn(
@@ -465,6 +480,8 @@ class LinearPolicy(Policy):
 
     def sharing(self, other: Policy) -> Self:
         """The same policy on the model of another one; the two share it from now on."""
+        if self.why_not_served is not None:
+            return super().sharing(other)
         if not isinstance(other, LinearPolicy) or other._n_columns != self._n_columns or other.context != self.context:
             raise ProblemError(f"{self!r} cannot share the state of {other!r}: it has other columns")
         twin = copy.copy(self)
@@ -473,10 +490,14 @@ class LinearPolicy(Policy):
 
     def record(self, ranking: Ranking) -> bytes:
         """The features of the list as shown, and then the numbers of its context."""
+        if self.why_not_served is not None:
+            return super().record(ranking)
         return ranking.features.tobytes() + ranking.context.tobytes()
 
     def records(self, lists: IntArray) -> list[bytes]:
         """What :meth:`record` gives for each of these lists (n, k) of rows, without context."""
+        if self.why_not_served is not None:
+            return super().records(lists)
         c = b"" if self.context is None else self.context.encode(None).tobytes()
         return [features.tobytes() + c for features in self.features_of(lists)]
 
@@ -492,6 +513,8 @@ class LinearPolicy(Policy):
         >>> policy.weights
         array([0.5, 0. ])
         """
+        if self.why_not_served is not None:
+            super().learn_record(record, click, topics, rewards)
         features, c = self._recorded(record, topics)
         self._learn(features, c, all_clicks(click, len(features)), rewards)
 
@@ -505,6 +528,8 @@ class LinearPolicy(Policy):
         earned: float | None = None,
     ) -> None:
         """Add to what an item of such a list earned, if it counts as seen."""
+        if self.why_not_served is not None:
+            super().add_outcome_to_record(record, click, position, reward, topics, earned)
         features, c = self._recorded(record, topics)
         self._earn(features, c, all_clicks(click, len(features)), position, reward, earned)
 
@@ -558,6 +583,8 @@ class LinearPolicy(Policy):
         [[[0.5], [0.5]], [[1.0], [0.0]]]
         """
         features = features_as_shown(self.catalog, self.coverage, self.relevance, lists)
+        if self.constant:
+            features = np.pad(features, ((0, 0), (0, 0), (0, 1)), constant_values=1.0)
         return np.pad(features, ((0, 0), (0, 0), (0, len(self._more)))) if self._more else features
 
     def explain(self, ranking: Ranking) -> list[Explanation]:
@@ -568,8 +595,8 @@ class LinearPolicy(Policy):
     @property
     def _feature_names(self) -> tuple[str, ...]:
         """What the columns after topics are called."""
-        own = self._n_columns - self._n_topics - len(self._more)
-        return (*self.catalog.features[:own], *self._more)
+        own = self._n_columns - self._n_topics - len(self._more) - self.constant
+        return (*self.catalog.features[:own], *(["constant"] if self.constant else []), *self._more)
 
     def learned(self) -> list[Weight]:
         """Every weight with its standard deviation; with a context also how it changes with each of its numbers."""

@@ -6,7 +6,9 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
-from rankfall.arrays import IntArray
+import numpy as np
+
+from rankfall.arrays import BoolArray, IntArray
 from rankfall.errors import FeedbackError
 from rankfall.policies.policy import Policy
 from rankfall.policies.ranking import Ranking
@@ -47,10 +49,9 @@ class RankedPolicy(Policy):
         """No more bandits than items."""
         self.k = min(self.settings.k, self.n_items)
 
-    @property
-    def counted(self) -> Counted:
-        """Which clicks are told to the bandits: the first of a list, or all."""
-        return "first"
+    def numbers_drawn(self, k: int) -> int:
+        """Two for each position, where bandits draw."""
+        return 2 * k if self.randomised else 0
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.n_items} items, k={self.k})"
@@ -62,8 +63,10 @@ class RankedPolicy(Policy):
             raise self.foreign(ranking)
         if max(note.items) >= self.n_items:
             raise FeedbackError(f"row {max(note.items)} was chosen; rows go from 0 to {self.n_items - 1}")
-        self.tell(note, ranking.items, clicks if self.counted == "all" else clicks[:1])
+        clicked = np.zeros(len(ranking), dtype=bool)
+        clicked[clicks] = True
+        self.tell(note, ranking.items, clicked)
 
     @abstractmethod
-    def tell(self, chosen: Choices, shown: IntArray, clicks: list[int]) -> None:
+    def tell(self, chosen: Choices, shown: IntArray, clicked: BoolArray) -> None:
         """Tell the bandits what their choices earned: what was chosen, what was shown instead, what was clicked."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankfall.arrays import IntArray
-from rankfall.kernels import ranked
+from rankfall.arrays import BoolArray, IntArray
+from rankfall.kernels import ranked, ranked_steps
 from rankfall.policies.ranked.policy import Choices, Counted, RankedPolicy, RankedSettings
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request
@@ -73,9 +73,9 @@ class RankedUCB1(RankedPolicy):
         self.arrays = {"counts": np.zeros(shape), "sums": np.zeros(shape), "plays": np.zeros(self.k)}
 
     @property
-    def counted(self) -> Counted:
-        """Which clicks are told to the bandits."""
-        return self.settings.clicks
+    def _every(self) -> bool:
+        """Whether the bandits are told of every click."""
+        return self.settings.clicks == "all"
 
     def choose(self, request: Request, rng: np.random.Generator) -> Ranking:
         """Show what the bandits choose."""
@@ -87,14 +87,16 @@ class RankedUCB1(RankedPolicy):
         )
         return Ranking.trusted(items, Choices(chosen.tolist(), []), self.catalog)
 
-    def tell(self, chosen: Choices, shown: IntArray, clicks: list[int]) -> None:
+    def tell(self, chosen: Choices, shown: IntArray, clicked: BoolArray) -> None:
         """Count every choice, and what was clicked of them."""
-        counts, sums, plays = self.arrays["counts"], self.arrays["sums"], self.arrays["plays"]
-        for position, choice in enumerate(chosen.items[: self.k]):
-            if choice >= 0:
-                counts[position, choice] += 1.0
-                plays[position] += 1.0
-        for position in clicks:
-            choice = chosen.items[position]
-            if choice >= 0 and choice == shown[position]:
-                sums[position, choice] += 1.0
+        known = self.arrays
+        choices = np.array(chosen.items, dtype=np.int64)
+        ranked_steps.ucb_tell(known["counts"], known["sums"], known["plays"], self._every, shown, choices, clicked)
+
+    def compiled_state(self, k: int, rng: np.random.Generator) -> ranked_steps.RankedUCB1Steps:  # noqa: ARG002
+        """UCB1 at each position."""
+        known, everything = self.arrays, np.ones(self.n_items, dtype=bool)
+        room = np.empty(k, dtype=np.int64)
+        return ranked_steps.RankedUCB1Steps(
+            known["counts"], known["sums"], known["plays"], self.settings.exploration, self._every, everything, room
+        )

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankfall.arrays import FloatArray, IntArray, finite, frozen
+from rankfall.arrays import BoolArray, FloatArray, IntArray, finite, frozen
 from rankfall.catalog import Catalog
 from rankfall.errors import ProblemError
-from rankfall.kernels import ranked
+from rankfall.kernels import ranked, ranked_steps
 from rankfall.policies.ranked.policy import Choices, RankedPolicy, RankedSettings
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request
@@ -53,7 +53,8 @@ class RankedZooming(RankedPolicy):
     Where this form differs: theirs are trees, with a subtree for a ball and a random document of it for its centre;
     here balls are in any metric and show their centre (as in Kleinberg, Slivkins, Upfal: Multi-Armed Bandits in Metric
     Spaces, STOC 2008). Their other form, where the documents above are the context of a contextual zooming algorithm,
-    is not here. The constant 4 log T is from memory, as is that their experiments take 1 in its place; both can be set.
+    is :class:`RankedContextZooming`. The constant 4 log T is from memory, as is that their experiments take 1 in its
+    place; both can be set.
 
     Parameters
     ----------
@@ -82,14 +83,16 @@ class RankedZooming(RankedPolicy):
         super().prepare()
         given = self.settings.radius
         self.radius = 4.0 * math.log(self.settings.steps) if given is None else given
-        self.distances = _distances(self.catalog, self.settings.distances)
+        self.distances = item_distances(self.catalog, self.settings.distances)
 
     def begin(self) -> None:
         """For each position and item (k, items): how often chosen, with how many clicks, and whether it is active."""
         shape = (self.k, self.n_items)
         self.arrays = {"counts": np.zeros(shape), "sums": np.zeros(shape), "active": np.zeros(shape, dtype=bool)}
         for position in range(self.k):
-            self._cover(position)
+            ranked_steps.cover(
+                self.arrays["counts"][position], self.arrays["active"][position], self.distances, self.radius
+            )
 
     def choose(self, request: Request, rng: np.random.Generator) -> Ranking:  # noqa: ARG002 - draws nothing
         """Show what the bandits choose."""
@@ -108,24 +111,29 @@ class RankedZooming(RankedPolicy):
         )
         return Ranking.trusted(items, Choices(chosen.tolist(), []), self.catalog)
 
-    def tell(self, chosen: Choices, shown: IntArray, clicks: list[int]) -> None:
+    def tell(self, chosen: Choices, shown: IntArray, clicked: BoolArray) -> None:
         """Only those down to the first click are told."""
-        told = min(self.k, clicks[0] + 1) if clicks else self.k
-        for position, choice in enumerate(chosen.items[:told]):
-            if choice >= 0:
-                self.arrays["counts"][position, choice] += 1.0
-                if position in clicks and choice == shown[position]:
-                    self.arrays["sums"][position, choice] += 1.0
-                self._cover(position)
+        known, choices = self.arrays, np.array(chosen.items, dtype=np.int64)
+        ranked_steps.zooming_tell(
+            known["counts"], known["sums"], known["active"], self.distances, self.radius, shown, choices, clicked
+        )
 
-    def _cover(self, position: int) -> None:
-        """Activate items until all are covered."""
-        counts, active = self.arrays["counts"][position], self.arrays["active"][position]
-        while (row := ranked.uncovered(counts, active, self.distances, self.radius)) >= 0:
-            active[row] = True
+    def compiled_state(self, k: int, rng: np.random.Generator) -> ranked_steps.RankedZoomingSteps:  # noqa: ARG002
+        """Zooming at each position."""
+        known, everything = self.arrays, np.ones(self.n_items, dtype=bool)
+        return ranked_steps.RankedZoomingSteps(
+            known["counts"],
+            known["sums"],
+            known["active"],
+            self.distances,
+            self.radius,
+            self.settings.correlated,
+            everything,
+            np.empty(k, dtype=np.int64),
+        )
 
 
-def _distances(catalog: Catalog, given: ArrayLike | None) -> FloatArray:
+def item_distances(catalog: Catalog, given: ArrayLike | None) -> FloatArray:
     """The given distances, checked; or Euclidean ones between the features, divided by the largest."""
     n_items = len(catalog)
     if given is not None:

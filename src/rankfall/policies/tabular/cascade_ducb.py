@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankfall.arrays import IntArray, fill
-from rankfall.catalog import Id
 from rankfall.errors import ProblemError
-from rankfall.kernels import item_bounds
+from rankfall.item_names import Id
+from rankfall.kernels import item_bounds, tabular
 from rankfall.policies.forgetting import Discount
 from rankfall.policies.settings import PolicySettings, count, real
 from rankfall.policies.tabular.counts import ItemCounts
+from rankfall.policies.tabular.policy import Rng
 from rankfall.policies.tabular.widths import WidthPolicy
 
 
@@ -37,19 +38,24 @@ class CascadeDUCBSettings(PolicySettings):
 
 
 class FadingCounts(ItemCounts):
-    """Counts of which all count ``discount`` times what they did with every list; ``weight`` is the sum of lists."""
+    """Counts of which all count ``discount`` times what they did with every list; ``total`` (1) is the sum of lists."""
 
     meaning = "counts of first clicks that fade"
 
     def __init__(self, first: Mapping[Id, int], discount: float) -> None:
         super().__init__(first)
         self.discount = discount
-        self.weight = 0.0
+        self.total = np.zeros(1)
+
+    @property
+    def weight(self) -> float:
+        """The sum of lists."""
+        return float(self.total[0])
 
     def learn(self, rows: IntArray, clicks: list[int]) -> None:
         """Fade, then count."""
         item_bounds.fade(self.discount, self.observed, self.clicked)
-        self.weight = self.discount * self.weight + 1.0
+        self.total[0] = self.discount * self.weight + 1.0
         super().learn(rows, clicks)
 
     def more_arrays(self, order: IntArray) -> dict[str, NDArray[Any]]:  # noqa: ARG002
@@ -60,7 +66,7 @@ class FadingCounts(ItemCounts):
         """Take it back."""
         weight = np.array(0.0)
         fill(weight, "weight", given.pop("weight", np.empty(0)))
-        self.weight = float(weight)
+        self.total[0] = weight
 
 
 class CascadeDUCB(WidthPolicy):
@@ -120,3 +126,7 @@ class CascadeDUCB(WidthPolicy):
     def budget(self) -> float:
         """What is under the root, over how often an item was observed."""
         return 4.0 * self.settings.epsilon * math.log(max(self._counts.weight, 1.0))
+
+    def steps(self, counts: tabular.Counts, rng: Rng) -> tabular.FadingSteps:  # noqa: ARG002
+        """Discounted bounds."""
+        return tabular.FadingSteps(counts, self.settings.epsilon, self.discount, self._counts.total)

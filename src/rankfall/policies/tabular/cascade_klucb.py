@@ -8,9 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankfall.arrays import FloatArray, IntArray
-from rankfall.kernels import item_bounds
+from rankfall.kernels import item_bounds, tabular
+from rankfall.kernels.kl_order import Intervals
 from rankfall.policies.settings import PolicySettings, real
 from rankfall.policies.tabular.policy import Rng, Table, TabularPolicy
+
+NONE: IntArray = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,9 @@ class CascadeKLUCB(TabularPolicy):
     D_KL is the divergence of two coins, ``p log(p / q) + (1 - p) log((1 - p) / (1 - q))``: U_t(e) is the largest
     attraction under which what was seen of the item would not yet be too surprising. It is much closer to w(e) than
     UCB1's bound where attraction is small. It is found by Newton's method to the last bits of a double.
+
+    The public code of BatchRank's authors (PyClickLambdas), who compare with it, has ``log t`` alone and counts items
+    down to the last click: that is :class:`DCMKLUCB` with ``exploration=0``.
 
     Where ours differs: initialisation and ties, as said in :mod:`rankfall.policies.tabular`; and
     ``log log t``, which is negative or undefined for t < e, is 0 there.
@@ -69,8 +75,21 @@ class CascadeKLUCB(TabularPolicy):
         item_bounds.kl_bounds(*table, kl_budget(self._counts.n_updates, self.settings.exploration), bounds)
         return bounds
 
+    def steps(self, counts: tabular.Counts, rng: Rng) -> tabular.KLSteps:  # noqa: ARG002
+        """KL-UCB bounds, from the top."""
+        return kl_steps(counts, self.settings.exploration, to_last=False)
+
 
 def kl_budget(n_updates: int, exploration: float) -> float:
     """``log t + exploration * log log t`` at ``t = n_updates + 1``."""
     log = math.log(n_updates + 1)
     return log + exploration * math.log(max(log, 1.0))
+
+
+def kl_steps(counts: tabular.Counts, exploration: float, *, to_last: bool, order: IntArray = NONE) -> tabular.KLSteps:
+    """Compiled steps with KL-UCB bounds; ``order`` has the positions in which a list is filled, if not from the top."""
+    k, n_items = len(counts.scores), len(counts.rows)
+    observed, clicked, budget, low, high, reach = np.full((6, n_items), -1.0)
+    solved, bound = np.zeros(n_items, dtype=np.int64), np.empty(n_items)
+    intervals = Intervals(observed, clicked, budget, low, high, reach, solved, bound)
+    return tabular.KLSteps(counts, exploration, to_last, order, np.empty(k, dtype=np.int64), intervals)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankfall.arrays import IntArray
-from rankfall.catalog import Id
 from rankfall.errors import ProblemError
-from rankfall.kernels import item_bounds
+from rankfall.item_names import Id
+from rankfall.kernels import item_bounds, tabular
 from rankfall.policies.forgetting import Window
 from rankfall.policies.settings import PolicySettings, count, real
 from rankfall.policies.tabular.counts import ItemCounts
+from rankfall.policies.tabular.policy import Rng
 from rankfall.policies.tabular.widths import WidthPolicy
 
 
@@ -36,31 +36,57 @@ class CascadeSWUCBSettings(PolicySettings):
 
 
 class WindowCounts(ItemCounts):
-    """Counts of the last lists only; ``recent`` holds of each its rows, how many were observed, and the click or -1."""
+    """Counts of the last lists only, which are kept in a ring that grows up to the window."""
 
     meaning = "counts of first clicks in a window"
 
     def __init__(self, first: Mapping[Id, int], window: int) -> None:
         super().__init__(first)
         self.window = window
-        self.recent: deque[tuple[IntArray, int, int]] = deque()
+        empty = np.empty((0, 0), dtype=np.int64)
+        self.ring = item_bounds.Ring(empty, np.empty((0, 2), dtype=np.int64), np.zeros(2, dtype=np.int64))
+
+    @property
+    def lists(self) -> int:
+        """How many lists there are in the window."""
+        return int(self.ring.place[1])
+
+    @property
+    def recent(self) -> list[tuple[IntArray, int]]:
+        """The observed rows of each list, oldest first, and the position clicked or -1."""
+        lists, spans, (oldest, size) = self.ring
+        places = (oldest + np.arange(size)) % max(len(spans), 1)
+        return [(lists[place, :seen], hit) for place, (seen, hit) in zip(places, spans[places].tolist(), strict=True)]
+
+    def make_room(self, k: int) -> None:
+        """Have room for one more list of ``k``, and for twice as many where that is too little."""
+        room, width = len(self.ring.spans), self.ring.lists.shape[1]
+        more = min(self.window, max(16, 2 * room)) if self.lists == room else room
+        if room == more and width >= k:
+            return
+        known = self.recent
+        lists, spans = np.zeros((more, max(width, k)), dtype=np.int64), np.zeros((more, 2), dtype=np.int64)
+        for place, (rows, hit) in enumerate(known):
+            lists[place, : len(rows)] = rows
+            spans[place] = len(rows), hit
+        self.ring = item_bounds.Ring(lists, spans, np.array([0, len(known)]))
 
     def learn(self, rows: IntArray, clicks: list[int]) -> None:
         """Take back the oldest list if the window is full, then count."""
-        if len(self.recent) == self.window:
-            item_bounds.observe(*self.recent.popleft(), -1.0, self.observed, self.clicked)
-        super().learn(rows, clicks)
-        self.recent.append((rows, clicks[0] + 1 if clicks else len(rows), clicks[0] if clicks else -1))
+        self.make_room(len(rows))
+        item_bounds.slide(rows, clicks[0] if clicks else -1, self.window, self.ring, self.observed, self.clicked)
+        self.n_updates += 1
 
     def more_arrays(self, order: IntArray) -> dict[str, NDArray[Any]]:
         """``window``: for each list, oldest first, the places of its items among the ids, padded with -1; ``hits``."""
-        longest = max((seen for _, seen, _ in self.recent), default=0)
+        recent = self.recent
+        longest = max((len(items) for items, _ in recent), default=0)
         place = np.full(len(self.observed) + 1, -1)
         place[order] = np.arange(len(order))
-        window = np.full((len(self.recent), longest), -1, dtype=np.int64)
-        for row, (items, seen, _) in zip(window, self.recent, strict=True):
-            row[:seen] = place[items[:seen]]
-        return {"window": window, "hits": np.array([hit for _, _, hit in self.recent], dtype=np.int64)}
+        window = np.full((len(recent), longest), -1, dtype=np.int64)
+        for row, (items, _) in zip(window, recent, strict=True):
+            row[: len(items)] = place[items]
+        return {"window": window, "hits": np.array([hit for _, hit in recent], dtype=np.int64)}
 
     def restore_more(self, given: dict[str, NDArray[Any]], rows: IntArray) -> None:
         """Take the lists back."""
@@ -72,7 +98,12 @@ class WindowCounts(ItemCounts):
         lists = [(rows[row[row >= 0]], hit) for row, hit in zip(window, hits.tolist(), strict=True)]
         if not all(len(items) and -1 <= hit < len(items) for items, hit in lists):
             raise ValueError("the window has lists without items, or clicks that are not there")
-        self.recent.extend((items, len(items), hit) for items, hit in lists)
+        for items, hit in lists:
+            self.make_room(len(items))
+            newest = self.ring.place[1]
+            self.ring.lists[newest, : len(items)] = items
+            self.ring.spans[newest] = len(items), hit
+            self.ring.place[1] += 1
 
 
 class CascadeSWUCB(WidthPolicy):
@@ -131,4 +162,9 @@ class CascadeSWUCB(WidthPolicy):
     @property
     def budget(self) -> float:
         """What is under the root, over how often an item was observed."""
-        return self.settings.epsilon * math.log(max(len(self._counts.recent), 1))
+        return self.settings.epsilon * math.log(max(self._counts.lists, 1))
+
+    def steps(self, counts: tabular.Counts, rng: Rng) -> tabular.WindowSteps:  # noqa: ARG002
+        """Bounds over the window."""
+        self._counts.make_room(len(counts.scores))
+        return tabular.WindowSteps(counts, self.settings.epsilon, self.window, self._counts.ring)

@@ -8,7 +8,7 @@ import numpy as np
 
 from rankfall.arrays import FloatArray, IntArray
 from rankfall.errors import ProblemError
-from rankfall.kernels import item_bounds
+from rankfall.kernels import item_bounds, tabular
 from rankfall.policies.settings import PolicySettings, reals
 from rankfall.policies.tabular.policy import Rng, Table, TabularPolicy
 
@@ -75,3 +75,7 @@ class CascadeTS(TabularPolicy):
         shapes = np.empty((2, self.n_items))
         item_bounds.posterior(*table, *self.settings.prior, shapes)
         return rng.standard_gamma(shapes)
+
+    def steps(self, counts: tabular.Counts, rng: Rng) -> tabular.SampleSteps:
+        """Samples of the posteriors, drawn as :meth:`place` draws them."""
+        return tabular.SampleSteps(counts, *self.settings.prior, np.empty((2, self.n_items)), rng)

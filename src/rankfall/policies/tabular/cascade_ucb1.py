@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from rankfall.kernels import tabular
 from rankfall.policies.settings import PolicySettings, real
+from rankfall.policies.tabular.policy import Rng
 from rankfall.policies.tabular.widths import WidthPolicy
 
 
@@ -53,3 +55,7 @@ class CascadeUCB1(WidthPolicy):
     def budget(self) -> float:
         """What is under the root, over how often an item was observed."""
         return self.settings.exploration * math.log(max(self._counts.n_updates, 1))
+
+    def steps(self, counts: tabular.Counts, rng: Rng) -> tabular.UCB1Steps:  # noqa: ARG002
+        """UCB1 bounds."""
+        return tabular.UCB1Steps(counts, self.settings.exploration)

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankfall.arrays import FloatArray, IntArray, fill
-from rankfall.catalog import Id
-from rankfall.kernels import item_bounds
+from rankfall.item_names import Id
+from rankfall.kernels import item_bounds, tabular
 
 
 class ItemCounts:
@@ -40,6 +40,11 @@ class ItemCounts:
         self.observed: FloatArray = np.zeros(len(first))
         self.clicked: FloatArray = np.zeros(len(first))
         self.n_updates = 0
+
+    def steps(self, table: tuple[FloatArray, FloatArray], k: int) -> tabular.Counts:
+        """What compiled steps need: the counts of the items of a catalog (views), and work space for lists of ``k``."""
+        observed, clicked = table
+        return tabular.Counts(np.arange(len(observed)), observed, clicked, np.array([self.n_updates]), np.empty(k))
 
     def __len__(self) -> int:
         return len(self.first) + len(self._more)
@@ -118,8 +123,7 @@ class AllClickCounts(ItemCounts):
 
     def learn(self, rows: IntArray, clicks: list[int]) -> None:
         """Learn from a list of rows and the positions clicked, from the top."""
-        seen = clicks[-1] + 1 if clicks else len(rows)
-        item_bounds.observe(rows, seen, -1, 1.0, self.observed, self.clicked)
-        for position in clicks:
-            self.clicked[rows[position]] += 1.0
+        seen, clicked = clicks[-1] + 1 if clicks else len(rows), np.zeros(len(rows), dtype=bool)
+        clicked[clicks] = True
+        item_bounds.observe_all(rows, seen, clicked, self.observed, self.clicked)
         self.n_updates += 1

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankfall.arrays import FloatArray, IntArray
-from rankfall.kernels import item_bounds
+from rankfall.kernels import item_bounds, tabular
 from rankfall.policies.settings import PolicySettings, real, reals
-from rankfall.policies.tabular.cascade_klucb import kl_budget
+from rankfall.policies.tabular.cascade_klucb import NONE, kl_budget, kl_steps
 from rankfall.policies.tabular.counts import AllClickCounts
 from rankfall.policies.tabular.policy import Rng, Table, TabularPolicy
 
@@ -80,8 +80,18 @@ class DCMKLUCB(TabularPolicy):
         budget = kl_budget(self._counts.n_updates, self.settings.exploration)
         item_bounds.kl_list(rows, *table, budget, items, scores)
         if self._reordered:
-            known = np.array((self.settings.termination or ())[: len(items)])
-            order = np.arange(len(items))
-            order[: len(known)] = np.argsort(-known, kind="stable")
+            order = self._order(len(items))
             items[order] = items.copy()
             scores[order] = scores.copy()
+
+    def _order(self, k: int) -> IntArray:
+        """The positions of a list of ``k``, from the one where users leave most."""
+        known = np.array((self.settings.termination or ())[:k])
+        order = np.arange(k)
+        order[: len(known)] = np.argsort(-known, kind="stable")
+        return order
+
+    def steps(self, counts: tabular.Counts, rng: Rng) -> tabular.KLSteps:  # noqa: ARG002
+        """KL-UCB bounds, the best where users leave most."""
+        order = self._order(len(counts.scores)) if self._reordered else NONE
+        return kl_steps(counts, self.settings.exploration, to_last=True, order=order)

@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankfall.arrays import FloatArray, IntArray
-from rankfall.catalog import Catalog, Id
+from rankfall.catalog import Catalog
 from rankfall.errors import FeedbackError, ProblemError
+from rankfall.item_names import Id
+from rankfall.kernels import tabular
 from rankfall.policies.clicks import Click, all_clicks
 from rankfall.policies.explanation import Explanation, Weight
 from rankfall.policies.forgetting import Discount, Forgetting, Window
@@ -170,6 +172,23 @@ class TabularPolicy(Policy):
             raise FeedbackError(f"the ranking has {len(ranking)} items and {len(ids)} ids")
         with counts.lock:
             counts.learn(counts.rows(ids), clicks)
+
+    # Compiled steps.
+
+    def compiled_state(self, k: int, rng: Rng) -> Any:
+        """Its steps on the live counts, where the rows of the counts are those of the catalog."""
+        if self._counts.first is not self._row_of:
+            return None
+        return self.steps(self._counts.steps(self._table(), k), rng)
+
+    def steps(self, counts: tabular.Counts, rng: Rng) -> Any:  # noqa: ARG002
+        """Its compiled steps on these counts; None, if it has none."""
+        return None
+
+    def after_compiled(self, lists: int) -> None:
+        """Count the lists."""
+        super().after_compiled(lists)
+        self._counts.n_updates += lists
 
     def _ids_of(self, rows: IntArray) -> list[Id]:
         return [self.catalog.ids[row] for row in rows.tolist()]

@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from rankfall.catalog import Catalog, Id
+from rankfall.catalog import Catalog
 from rankfall.errors import CatalogError, InvalidError, RankfallError, ServiceError, short
 from rankfall.files import reading_parquet
+from rankfall.item_names import Id
 from rankfall.journal.catalogs import CatalogState
 from rankfall.service.http.parquet_footer import read_footer
 from rankfall.service.items import catalog_of, fitting, resolved

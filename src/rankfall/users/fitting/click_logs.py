@@ -13,6 +13,7 @@ import polars as pl
 from rankfall.arrays import rows, whole
 from rankfall.click_logs import ClickLog, read_click_log
 from rankfall.errors import ProblemError
+from rankfall.users.chances import remembers
 
 if TYPE_CHECKING:
     from rankfall.users import User
@@ -61,16 +62,20 @@ def draw_log(user: User, lists: Any, seed: int = 0) -> pl.DataFrame:
         raise ProblemError(f"lists must have one row for each list, got shape {shown.shape}")
     rows("lists", np.unique(shown), user.n_items, ProblemError)
     n, k = shown.shape
-    examination, termination = user.clicks.chain(k)
-    clicked = np.array(examination) * user.attraction.of(shown)
+    clicked, _, ended, passed = user.chances(shown)
     coins = np.random.default_rng(whole("seed", seed, ProblemError, low=0)).random((n, k))
-    satisfied = coins < np.array(termination) * clicked
-    gone = np.cumsum(satisfied, axis=1) - satisfied > 0
+    click, last, reading = np.zeros((n, k), dtype=bool), np.zeros(n, dtype=np.int64), np.ones(n, dtype=bool)
+    for i, u in enumerate(coins.T):
+        p = np.column_stack(clicked[i])[np.arange(n), last]
+        click[:, i] = reading & (u < p)
+        reading &= np.where(u < p, u >= ended[i], u < passed[i])
+        if remembers(clicked):
+            last[click[:, i]] = i + 1
     return pl.DataFrame(
         {
             "list": np.repeat(np.arange(n), k),
             "position": np.tile(np.arange(1, k + 1), n),
             "item": shown.astype(np.int64).ravel(),
-            "click": ((coins < clicked) & ~gone).ravel(),
+            "click": click.ravel(),
         }
     )

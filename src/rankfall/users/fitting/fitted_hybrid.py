@@ -16,6 +16,7 @@ from rankfall.click_logs import ClickLog
 from rankfall.errors import FileError, ProblemError, RankfallError
 from rankfall.files import reading_parquet, replacing
 from rankfall.kernels import hybrid_fit
+from rankfall.kernels.clicks import click_arrays
 from rankfall.users import Attraction, Hybrid, PerItem, Reward, User
 from rankfall.users.fitting.click_logs import Clicks, read_log
 from rankfall.users.fitting.fitted import click_model
@@ -105,12 +106,12 @@ class FittedHybrid:
         """
         log = read_log(held_out, with_context=self.by is not None)
         attraction, unknown = self.attraction_of(log)
-        return perplexity(log, attraction, self.examination, self.termination, unknown)
+        return perplexity(log, click_arrays(attraction, self.examination, self.termination), unknown)
 
     def first_clicks(self, held_out: Clicks) -> FloatArray:
         """(lists,) log-likelihood of the first click of each other list, or of none."""
         log = read_log(held_out, with_context=self.by is not None)
-        return first_clicks(log, self.attraction_of(log)[0], self.examination)
+        return first_clicks(log, click_arrays(self.attraction_of(log)[0], self.examination, self.termination))
 
     def attraction_of(self, log: ClickLog) -> tuple[FloatArray, float]:
         """(rows,) attraction of each row of a log given those above, and the share of rows with unknown items.

@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 
 from rankfall.arrays import FloatArray, finite
-from rankfall.catalog import Catalog, feature_columns
+from rankfall.catalog import Catalog
 from rankfall.errors import ProblemError
+from rankfall.item_names import feature_columns
 from rankfall.users.fitting.hybrid_columns import WHOLE, AttractionKind, HybridModel
 
 if TYPE_CHECKING:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
-from rankfall.arrays import FloatArray, number, whole
+from rankfall.arrays import FloatArray, IntArray
 from rankfall.click_logs import ClickLog
-from rankfall.errors import ProblemError
 from rankfall.kernels import click_models
+from rankfall.kernels.clicks import click_arrays
 from rankfall.users.fitting.click_logs import Clicks, read_log
-from rankfall.users.fitting.fitted import Fitted, Model
+from rankfall.users.fitting.em import binomial, checked_iterations, checked_prior, share, squarem
+from rankfall.users.fitting.fitted import Fitted
+from rankfall.users.fitting.fitted_table import Model
 
 
 def fit_cascade(clicks: Clicks, *, prior: float = 0.0) -> Fitted:
@@ -34,10 +35,10 @@ def fit_cascade(clicks: Clicks, *, prior: float = 0.0) -> Fitted:
     >>> dict(zip(fitted.items, fitted.attraction.tolist(), strict=True))
     {'a': 0.0, 'b': 1.0}
     """
-    log, prior = read_log(clicks), _prior(prior)
+    log, prior = read_log(clicks), checked_prior(prior)
     clicked, views = np.zeros(len(log.items)), np.zeros(len(log.items))
     click_models.first_clicks(log.start, log.item, log.click, clicked, views)
-    alpha = _share(clicked, views, prior)
+    alpha = share(clicked, views, prior)
     ones = np.ones(log.positions)
     # The likelihood of first clicks is that of a binomial for each item, as what is below is not looked at.
     return Fitted(
@@ -47,7 +48,7 @@ def fit_cascade(clicks: Clicks, *, prior: float = 0.0) -> Fitted:
         examination=ones,
         termination=ones,
         views=views,
-        log_likelihood=_binomial(clicked, views - clicked, alpha),
+        log_likelihood=binomial(clicked, views - clicked, alpha),
         lists=log.lists,
         ignored=int(log.click.sum() - clicked.sum()),
     )
@@ -90,7 +91,7 @@ def fit_dependent_click(
     iterations : most steps of EM.
     tolerance : stop when a step improves the log-likelihood by less than this share.
     """
-    log, prior = read_log(clicks), _prior(prior)
+    log, prior = read_log(clicks), checked_prior(prior)
     n, k = len(log.items), log.positions
     last = np.empty(log.lists, dtype=np.int64)
     clicked, sure, passed, open_ends = np.zeros(n), np.zeros(n), np.zeros(k), np.zeros(k)
@@ -102,19 +103,23 @@ def fit_dependent_click(
         alpha, v = parameters[:n], parameters[n:]
         more, ended = np.zeros(n), np.zeros(k)
         unsure = click_models.dependent_step(log.start, log.item, last, alpha, v, more, ended)
-        now = unsure + _binomial(clicked, sure - clicked, alpha) + _binomial(np.zeros(k), passed, v)
+        now = unsure + binomial(clicked, sure - clicked, alpha) + binomial(np.zeros(k), passed, v)
         after = np.divide(ended, seen, out=v.copy(), where=seen > 0)
-        return np.concatenate([_share(clicked, sure + more, prior), after]), now
+        return np.concatenate([share(clicked, sure + more, prior), after]), now
 
-    start = np.concatenate([_share(clicked, sure, prior), v])
-    found, taken, converged = _squarem(step, start, _iterations(iterations), tolerance)
+    start = np.concatenate([share(clicked, sure, prior), v])
+    found, taken, converged = squarem(step, start, checked_iterations(iterations), tolerance)
     alpha, v = found[:n], found[n:]
     more = np.zeros(n)
     click_models.dependent_step(log.start, log.item, last, alpha, v, more, np.zeros(k))
     for r in range(1, k):
         if not seen[r]:
             v[r] = v[r - 1]
-    return _fitted("dependent_click", log, alpha, np.ones(k), v, sure + more, taken, converged)
+    ones = np.ones(k)
+    likelihood = click_models.log_likelihood(log.start, log.item, log.click, click_arrays(alpha, ones, v), 1e-300)
+    return Fitted(
+        "dependent_click", log.items, alpha, ones, v, sure + more, float(likelihood), log.lists, taken, converged
+    )
 
 
 def fit_position_based(
@@ -130,109 +135,92 @@ def fit_position_based(
     ----------
     clicks, prior, iterations, tolerance : as in :func:`fit_dependent_click`.
     """
-    log, prior = read_log(clicks), _prior(prior)
-    n, k = len(log.items), log.positions
-    counts = click_models.position_counts(log.start, log.item, log.click, k, n)
-    position, item = np.nonzero(counts[:, :, 0])
-    shown, clicked = (np.ascontiguousarray(counts[position, item, i]) for i in (0, 1))
-    shown_item, shown_position = counts[:, :, 0].sum(axis=0), counts[:, :, 0].sum(axis=1)
+    log = read_log(clicks)
+    found = _fit_places(log, log.position, log.positions, prior, iterations, tolerance)
+    return _fitted("position_based", log, found, found.examination)
+
+
+def fit_user_browsing(
+    clicks: Clicks, *, prior: float = 0.0, iterations: int = 10_000, tolerance: float = 1e-9
+) -> Fitted:
+    """The user browsing model: :func:`fit_position_based`, with an examination for each position and last click above.
+
+    Given the clicks above, whether a position is examined does not depend on anything else; so a position with the last
+    click at another one is a place of its own. Where no list has a click at a position, and so nothing is seen of
+    places below it, they get the average of their position.
+
+    Parameters
+    ----------
+    clicks, prior, iterations, tolerance : as in :func:`fit_dependent_click`.
+    """
+    log = read_log(clicks)
+    k = log.positions
+    last = np.empty(len(log.item), dtype=np.int64)
+    click_models.last_clicks(log.start, log.click, last)
+    found = _fit_places(log, log.position * k + last, k * k, prior, iterations, tolerance)
+    examination, shown = found.examination.reshape(k, k), found.shown.reshape(k, k)
+    usual = (examination * shown).sum(axis=1) / shown.sum(axis=1)
+    return _fitted("user_browsing", log, found, np.tril(np.where(shown > 0, examination, usual[:, None])))
+
+
+class _Places(NamedTuple):
+    """What was fitted: by item, and by place."""
+
+    alpha: FloatArray
+    views: FloatArray
+    examination: FloatArray
+    shown: FloatArray
+    iterations: int
+    converged: bool
+
+
+def _fit_places(
+    log: ClickLog, place: IntArray, places: int, prior: float, iterations: int, tolerance: float
+) -> _Places:
+    """Attraction of items and examination of places, one for each row of the log, by EM; 0 for places never seen."""
+    prior, n = checked_prior(prior), len(log.items)
+    counts = click_models.place_counts(place, log.item, log.click, places, n)
+    at, item = np.nonzero(counts[:, :, 0])
+    shown, clicked = (np.ascontiguousarray(counts[at, item, i]) for i in (0, 1))
+    shown_item, shown_place = counts[:, :, 0].sum(axis=0), counts[:, :, 0].sum(axis=1)
     mean = float(clicked.sum() / shown.sum())
 
     def step(parameters: FloatArray) -> tuple[FloatArray, float]:
-        attracted, examined = np.zeros(n), np.zeros(k)
-        now = click_models.position_step(
-            position, item, shown, clicked, parameters[:n], parameters[n:], attracted, examined
-        )
+        attracted, examined = np.zeros(n), np.zeros(places)
+        now = click_models.place_step(at, item, shown, clicked, parameters[:n], parameters[n:], attracted, examined)
         views = shown_item + prior  # 0 for an item of another part of the log
         alpha = np.divide(attracted + prior * mean, views, out=np.full(n, mean), where=views > 0)
-        return np.concatenate([alpha, examined / shown_position]), now
+        examination = np.divide(examined, shown_place, out=np.zeros(places), where=shown_place > 0)
+        return np.concatenate([alpha, examination]), now
 
-    rate = np.bincount(position, weights=clicked, minlength=k) / shown_position
-    alpha = _share(counts[:, :, 1].sum(axis=0), shown_item, prior)
+    clicked_place = np.bincount(at, weights=clicked, minlength=places)
+    rate = np.divide(clicked_place, shown_place, out=np.zeros(places), where=shown_place > 0)
+    alpha = share(counts[:, :, 1].sum(axis=0), shown_item, prior)
     start = np.concatenate([alpha, 0.1 + 0.9 * rate / max(float(rate.max()), 1e-12)])
-    found, taken, converged = _squarem(step, start, _iterations(iterations), tolerance)
+    found, taken, converged = squarem(step, start, checked_iterations(iterations), tolerance)
     alpha, examination = found[:n], found[n:]
     scale = float(examination.max())
     if scale > 0:
         alpha, examination = alpha * scale, examination / scale
     views = np.zeros(n)
-    np.add.at(views, item, shown * examination[position])
-    return _fitted("position_based", log, alpha, examination, np.zeros(k), views, taken, converged)
+    np.add.at(views, item, shown * examination[at])
+    return _Places(alpha, views, examination, shown_place, taken, converged)
 
 
-FITS: Mapping[Model, Callable[..., Fitted]] = MappingProxyType(
-    {
-        "cascade": fit_cascade,
-        "examined_cascade": fit_examined_cascade,
-        "dependent_click": fit_dependent_click,
-        "position_based": fit_position_based,
-    }
-)
-"""The fits by name."""
-
-
-def _squarem(
-    step: Callable[[FloatArray], tuple[FloatArray, float]], start: FloatArray, iterations: int, tolerance: float
-) -> tuple[FloatArray, int, bool]:
-    """Where EM converges, the number of steps, and whether it did.
-
-    Two steps of EM give a direction r and its change v; parameters go ``|r| / |v|`` steps at once, or, where that
-    is less likely, the two steps of EM.
-    """
-    here, taken, before = start, 0, -np.inf
-    while taken < iterations:
-        one, _ = step(here)
-        two, now = step(one)
-        r, v = one - here, (two - one) - (one - here)
-        curve = float(np.linalg.norm(v))
-        far = max(1.0, float(np.linalg.norm(r)) / curve) if curve > 0 else 1.0
-        leap = np.clip(here + 2 * far * r + far * far * v, 1e-9, 1.0 - 1e-9)
-        sure = (two == 0.0) | (two == 1.0)
-        leap[sure] = two[sure]
-        here = two
-        after_leap, at_leap = step(leap)
-        if at_leap >= now:
-            here, now = after_leap, at_leap
-        taken += 3
-        if now - before < tolerance * abs(now):
-            return here, taken, True
-        before = now
-    return here, taken, False
-
-
-def _fitted(
-    model: Model,
-    log: ClickLog,
-    alpha: FloatArray,
-    examination: FloatArray,
-    termination: FloatArray,
-    views: FloatArray,
-    iterations: int,
-    converged: bool,
-) -> Fitted:
-    likelihood = click_models.log_likelihood(log.start, log.item, log.click, alpha, examination, termination, 1e-300)
+def _fitted(model: Model, log: ClickLog, found: _Places, examination: FloatArray) -> Fitted:
+    """A model in which nobody leaves."""
+    never = np.zeros(log.positions)
+    user = click_arrays(found.alpha, examination, never)
+    likelihood = click_models.log_likelihood(log.start, log.item, log.click, user, 1e-300)
     return Fitted(
-        model, log.items, alpha, examination, termination, views, float(likelihood), log.lists, iterations, converged
+        model,
+        log.items,
+        found.alpha,
+        examination,
+        never,
+        found.views,
+        float(likelihood),
+        log.lists,
+        found.iterations,
+        found.converged,
     )
-
-
-def _share(clicked: FloatArray, views: FloatArray, prior: float) -> FloatArray:
-    """Clicks by views of each item; items that were never viewed get the average."""
-    mean = clicked.sum() / views.sum() if views.sum() else 0.0
-    seen = views + prior
-    share: FloatArray = np.divide(clicked + prior * mean, seen, out=np.full(len(views), float(mean)), where=seen > 0)
-    return share
-
-
-def _binomial(yes: FloatArray, no: FloatArray, p: FloatArray) -> float:
-    """Log-likelihood of these numbers of yes and no; a probability of 0 matters only for what happened."""
-    with np.errstate(divide="ignore"):
-        return float(np.log(p[yes > 0]) @ yes[yes > 0] + np.log1p(-p[no > 0]) @ no[no > 0])
-
-
-def _prior(prior: float) -> float:
-    return number("prior", prior, ProblemError, low=0.0)
-
-
-def _iterations(iterations: int) -> int:
-    return whole("iterations", iterations, ProblemError, low=1)

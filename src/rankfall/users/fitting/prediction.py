@@ -10,6 +10,7 @@ from rankfall.arrays import FloatArray
 from rankfall.click_logs import ClickLog
 from rankfall.errors import ProblemError
 from rankfall.kernels import click_models
+from rankfall.kernels.clicks import ClickArrays
 
 LEAST = 1e-6
 """The lowest probability given to a click, or to no click, when a model is judged."""
@@ -30,13 +31,11 @@ class Perplexity(NamedTuple):
     unknown: float
 
 
-def perplexity(
-    log: ClickLog, attraction: FloatArray, examination: FloatArray, termination: FloatArray, unknown: float
-) -> Perplexity:
-    """Perplexity of a model that gives the rows of a log this attraction (rows,)."""
+def perplexity(log: ClickLog, user: ClickArrays, unknown: float) -> Perplexity:
+    """Perplexity of a model; its attraction and satisfaction are those of the rows of the log."""
     chance = np.empty(len(log.item))
     rows = np.arange(len(log.item), dtype=np.int32)
-    click_models.probabilities(log.start, rows, attraction, examination, termination, chance)
+    click_models.probabilities(log.start, rows, user, chance, np.empty(log.positions + 1))
     right = np.clip(np.where(log.click, chance, 1.0 - chance), LEAST, 1.0 - LEAST)
     position = log.position
     bits = np.bincount(position, weights=np.log2(right)) / np.bincount(position)
@@ -44,16 +43,16 @@ def perplexity(
     return Perplexity(float(by_position.mean()), by_position, unknown)
 
 
-def first_clicks(log: ClickLog, attraction: FloatArray, examination: FloatArray) -> FloatArray:
+def first_clicks(log: ClickLog, user: ClickArrays) -> FloatArray:
     """(lists,) log-likelihood of the position of the first click, or of none, under any click model.
 
-    Down to the first click nobody has been satisfied yet, so position r is clicked with probability ``examination[r]``
-    times the attraction of its row, in every model; no probability counts as less than :data:`LEAST`.
+    Attraction and satisfaction are those of the rows of the log; no probability counts as less than :data:`LEAST`.
     """
     clicks = np.cumsum(log.click, dtype=np.int64)
     above = clicks - log.click
     reached = above == np.repeat(above[log.start[:-1]], np.diff(log.start))
-    chance = examination[log.position] * attraction
+    chance = np.empty(len(log.item))
+    click_models.before_first_click(log.start, user, chance)
     right = np.log(np.clip(np.where(log.click, chance, 1.0 - chance), LEAST, 1.0 - LEAST))
     likelihoods: FloatArray = np.add.reduceat(np.where(reached, right, 0.0), log.start[:-1])
     return likelihoods

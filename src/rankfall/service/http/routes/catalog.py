@@ -8,8 +8,9 @@ from typing import NamedTuple
 from starlette.requests import Request
 from starlette.responses import Response
 
-from rankfall.catalog import Catalog, Id
+from rankfall.catalog import Catalog
 from rankfall.errors import CatalogError, ConflictError, NotFoundError, short
+from rankfall.item_names import Id
 from rankfall.journal.catalogs import CatalogState, encode_catalog, item_in
 from rankfall.service.commands import AddTopics, PatchItem, PutItems
 from rankfall.service.http.app_state import state_of

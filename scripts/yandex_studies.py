@@ -1,0 +1,176 @@
+"""Run the policies of the field on the queries that the authors of BatchRank fitted click models to.
+
+    python scripts/yandex_studies.py yandex-60q.json --out out/yandex --steps 1000000
+    python scripts/yandex_studies.py yandex-60q.json --out out/yandex --steps 1000000 --table
+
+The file maps click model (``CM``, ``PBM``, ``DCM``, ``UBM``, ``CCM``) to query to ``args``: the attraction of ten
+documents, then what the model has (PBM: examination, DCM: termination, both by position; UBM: examination by position
+and last click; CCM: three numbers). It is not ours to ship: its terms are unknown. Lists are
+of 5 out of 10; regret is in expected clicks, for DCM in users who leave satisfied; one run for each query, in which
+every policy sees the same coins. Each run is
+kept as a line of ``runs.jsonl``, and is not made again. ``--table`` prints the results as Markdown.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from rankfall import (
+    DCMKLUCB,
+    BatchRank,
+    BubbleRank,
+    Cascade,
+    CascadeDUCB,
+    CascadeKLUCB,
+    CascadeSWUCB,
+    CascadeTS,
+    CascadeUCB1,
+    ClickChain,
+    DependentClick,
+    Drifting,
+    PerItem,
+    PositionBased,
+    RankedEXP3,
+    TopRank,
+    User,
+    UserBrowsing,
+    simulate,
+)
+from rankfall.arrays import FloatArray
+from rankfall.experiments.simulation import run_seed
+from rankfall.policies import Policy
+
+K = 5
+CHANGES = 10
+"""Queries that a changing user goes through: as many stretches of the same length."""
+
+MODELS = {
+    "CM": lambda alpha, *_: User(PerItem(alpha), Cascade(), "clicks"),
+    "PBM": lambda alpha, examination, *_: User(PerItem(alpha), PositionBased(examination), "clicks"),
+    "DCM": lambda alpha, termination, *_: User(PerItem(alpha), DependentClick(termination), "satisfied"),
+    "UBM": lambda alpha, examination, *_: User(PerItem(alpha), UserBrowsing(by_last_click(examination)), "clicks"),
+    "CCM": lambda alpha, *continuation: User(PerItem(alpha), ClickChain(continuation[:3]), "clicks"),
+}
+
+
+def by_last_click(examination: list[list[float]]) -> list[list[float]]:
+    """Rows as :class:`UserBrowsing` has them; those of the file have the column for no click last."""
+    return [[row[-1], *row[:i]] for i, row in enumerate(examination)]
+
+
+KINDS = (*MODELS, "changing CM")
+
+
+def policies(steps: int) -> dict[str, Policy]:
+    """The policies compared, for a horizon; those of the authors' public code beside those of the papers."""
+    return {
+        "BatchRank": BatchRank(10, k=K, steps=steps),
+        "BatchRank, as in its code": BatchRank(10, k=K, steps=steps, form="code"),
+        "TopRank": TopRank(10, steps=steps),
+        "BubbleRank": BubbleRank(10, steps=steps),
+        "CascadeKLUCB": CascadeKLUCB(10),
+        "CascadeKLUCB, as in the code": DCMKLUCB(10, exploration=0),
+        "RankedEXP3": RankedEXP3(10, k=K, steps=steps, clicks="all"),
+        "RankedEXP3, losses": RankedEXP3(10, k=K, steps=steps, clicks="all", estimates="losses"),
+    }
+
+
+def forgetting(steps: int) -> dict[str, Policy]:
+    """The policies compared on users who change."""
+    return {
+        "CascadeDUCB": CascadeDUCB(10, steps=steps),
+        "CascadeSWUCB": CascadeSWUCB(10, steps=steps),
+        "CascadeUCB1": CascadeUCB1(10),
+        "CascadeKLUCB": CascadeKLUCB(10),
+        "CascadeTS": CascadeTS(10),
+    }
+
+
+def users(models: dict[str, Any], kind: str, steps: int) -> list[Any]:
+    """A user for each query; one who changes goes through some queries, drawn at random."""
+    if kind != "changing CM":
+        return [MODELS[kind](*one["args"]) for one in models[kind].values()]
+    fixed = users(models, "CM", steps)
+    turns = [np.random.default_rng(number).permutation(len(fixed))[:CHANGES] for number in range(len(fixed))]
+    return [Drifting([(at * steps // CHANGES, fixed[turn]) for at, turn in enumerate(turn)]) for turn in turns]
+
+
+def run(models: dict[str, Any], kinds: tuple[str, ...], queries: int, steps: int, out: Path) -> None:
+    """Every run that is not there yet, query by query."""
+    out.mkdir(parents=True, exist_ok=True)
+    file = out / "runs.jsonl"
+    known = {tuple(row["case"]) for row in rows(file)}
+    marks = sorted({max(1, int(steps * share)) for share in (0.001, 0.01, 0.1, 0.5, 0.9, 1.0)})
+    people = {kind: users(models, kind, steps) for kind in kinds}
+    for number in range(min(queries, len(models["CM"]))):
+        for kind in kinds:
+            for name, policy in (forgetting(steps) if kind == "changing CM" else policies(steps)).items():
+                case = (kind, name, number, steps)
+                if case not in known:
+                    user = people[kind][number]
+                    done = simulate(policy, user, steps, K, run_seed(0, number, 0), checkpoints=marks)
+                    row = {"case": case, "marks": marks, "regret": done.regret.tolist(), "best": done.best}
+                    with file.open("a") as lines:
+                        lines.write(json.dumps(row) + "\n")
+
+
+def rows(file: Path) -> list[dict[str, Any]]:
+    """The runs that are kept."""
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def table(models: dict[str, Any], file: Path, steps: int) -> str:
+    """Mean regret with its standard error over queries, the median, and how many queries still lost at the end.
+
+    To lose is to earn less than 0.999 of what the best list earns, over the last tenth of the steps. For comparison:
+    the first documents of each query, always, which is where BubbleRank starts from.
+    """
+    found: dict[str, dict[str, dict[int, Any]]] = {kind: {} for kind in KINDS}
+    for row in rows(file):
+        kind, name, number, horizon = row["case"]
+        if horizon == steps:
+            found[kind].setdefault(name, {})[number] = row
+    lines = ["| users | policy | queries | regret | median | still losing |", "|---|---|---:|---:|---:|---:|"]
+    for kind, by_name in found.items():
+        for name, runs in by_name.items():
+            regret = np.array([one["regret"][-1] for one in runs.values()])
+            late = np.array([one["regret"][-1] - one["regret"][-2] for one in runs.values()])
+            earnable = np.array([one["best"] * (one["marks"][-1] - one["marks"][-2]) for one in runs.values()])
+            lines.append(line(kind, name, regret, int((late > 1e-3 * earnable).sum())))
+        if kind in MODELS and by_name:
+            people = users(models, kind, steps)
+            numbers = sorted(set.intersection(*(set(runs) for runs in by_name.values())))
+            lost = [steps * (people[n].reward(people[n].best(K)) - people[n].reward(range(K))) for n in numbers]
+            lines.append(line(kind, "the first five documents", np.array(lost), len(numbers)))
+    return "\n".join(lines)
+
+
+def line(kind: str, name: str, regret: FloatArray, losing: int) -> str:
+    """A line of the table."""
+    error = regret.std(ddof=1) / np.sqrt(len(regret)) if len(regret) > 1 else np.nan
+    mean, median = f"{regret.mean():,.0f} ± {error:,.0f}", f"{np.median(regret):,.0f}"
+    return f"| {kind} | {name} | {len(regret)} | {mean} | {median} | {losing} |"
+
+
+@click.command(help=__doc__)
+@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), default=Path("out/yandex"), show_default=True)
+@click.option("--steps", default=1_000_000, show_default=True, help="Lists shown in each run.")
+@click.option("--queries", default=60, show_default=True, help="How many queries, from the first.")
+@click.option("--users", "kinds", multiple=True, type=click.Choice(KINDS), default=KINDS, help="Click models.")
+@click.option("--table", "only_table", is_flag=True, help="Print what is there, and run nothing.")
+def main(path: Path, out: Path, steps: int, queries: int, kinds: tuple[str, ...], only_table: bool) -> None:
+    """Run what is missing, and print the table."""
+    models = json.loads(path.read_text())
+    if not only_table:
+        run(models, kinds, queries, steps, out)
+    click.echo(table(models, out / "runs.jsonl", steps))
+
+
+if __name__ == "__main__":
+    main()

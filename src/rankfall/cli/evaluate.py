@@ -1,0 +1,169 @@
+"""``rankfall evaluate``: what policies are worth, estimated from a log."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rankfall.cli.column_names import click_log_columns
+from rankfall.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from rankfall.estimates import CountedAs
+    from rankfall.history.evaluation import Snapshot
+    from rankfall.history.replayable import ReplayableLog
+
+
+@click.command(name="evaluate")
+@click.argument("path", metavar="LOG", type=click.Path(path_type=Path))
+@click.option(
+    "--policy",
+    "policies",
+    required=True,
+    multiple=True,
+    help="What to judge: a policy that rankfall policies marks with *, learned from the first part of the log, such as "
+    "CascadeHybrid or CascadeLSB,gamma=0.3; or the file of a saved policy. May be repeated.",
+)
+@click.option(
+    "--reward",
+    "counted",
+    type=click.Choice(["any", "clicks"]),
+    default="any",
+    show_default=True,
+    help="What a list earns: 1 for any click, or the number of its clicks.",
+)
+@click.option(
+    "--learn-from",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.5,
+    show_default=True,
+    help="Share of the lists, from the beginning, that policies and fitted users learn from; the others judge.",
+)
+@click.option(
+    "--log-model",
+    "--model",
+    metavar="NAME",
+    help="For an export of several models: the one whose lists are used.  [default: the only one]",
+)
+@click.option(
+    "--catalog",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="For a click log that is not an export: Parquet file of the items, written by Catalog.write_parquet.",
+)
+@click_log_columns
+@click.option(
+    "--draws",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    help="Lists to ask for each request of a policy that draws.",
+)
+@click.option(
+    "--count-among",
+    type=click.IntRange(10),
+    default=1000,
+    show_default=True,
+    help="Lists among which the chance of a logged list is counted, where it was drawn by Thompson sampling.",
+)
+@click.option(
+    "--resamples",
+    type=click.IntRange(0),
+    default=1000,
+    show_default=True,
+    help="Resamples for intervals by the bootstrap; 0 for none.",
+)
+@click.option("--no-simulation", is_flag=True, help="Do not simulate how policies go on learning.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all random numbers.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write the numbers (evaluation.json) and a figure (estimates.png, .svg) to this folder.",
+)
+def command(
+    path: Path,
+    policies: tuple[str, ...],
+    counted: CountedAs,
+    learn_from: float,
+    log_model: str | None,
+    catalog: Path | None,
+    columns: tuple[tuple[str, str], ...],
+    draws: int,
+    count_among: int,
+    resamples: int,
+    no_simulation: bool,
+    seed: int,
+    out: Path | None,
+) -> None:
+    """Estimate what policies are worth from a log.
+
+    LOG is a folder that rankfall export wrote, or, with --catalog, any click log (see rankfall import). Policies learn
+    from the first part of the log and are judged, as they are then, by lists of the second part that were drawn with a
+    known chance. How they would go on learning is simulated, on users fitted to the first part. docs/estimates.md
+    explains the estimators and how far to trust them.
+    """
+    from rich.console import Console
+
+    from rankfall.cli.evaluate_tables import plain, rows_of_figure, say
+    from rankfall.experiments.figures.estimates import estimates_figure
+    from rankfall.experiments.figures.saving import save
+    from rankfall.files import replacing
+    from rankfall.history.evaluation import clicks_until, judge
+    from rankfall.history.judged_lists import judged_lists, moment_after
+    from rankfall.history.replayable import open_log
+    from rankfall.users.fitting import read_log
+    from rankfall.users.fitting.reward_model import best_fit, reward_model
+
+    log = open_log(path, model=log_model, catalog=catalog, columns=dict(columns))
+    moment = moment_after(log, learn_from)
+    snapshots = [_snapshot(log, words, moment) for words in policies]
+    fitted = best_fit(read_log(clicks_until(log, moment)), seed)
+    judged = judged_lists(log, moment, count_among, seed)
+    with progress_bar("judging", len(judged) * len(snapshots)) as step:
+        model = partial(reward_model, fitted, counted=counted)
+        ask = partial(judge, log, judged, draws=draws, resamples=resamples, seed=seed, progress=step)
+        found = [ask(one, counted, model) for one in snapshots]
+    simulated = {}
+    if not no_simulation:
+        from rankfall.cli.evaluate_simulation import going_on
+
+        newest = log.catalog(judged.events[-1]["catalog_version"])
+        simulated = going_on(snapshots, newest, fitted, judged.items.shape[1], len(judged), counted, seed)
+    say(Console(), judged, found, simulated, fitted, counted)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        numbers = plain(judged, found, simulated, fitted, counted)
+        with replacing(out / "evaluation.json") as temporary:
+            temporary.write_text(json.dumps(numbers, indent=2) + "\n")
+        what = "lists clicked" if counted == "any" else "clicks on a list"
+        rows = rows_of_figure(found)
+        written = [out / "evaluation.json"]
+        if rows:
+            figure = estimates_figure(rows, logged=judged.earned(counted).value, what=what)
+            written += save(figure, out / "estimates")
+        for each in written:
+            click.echo(f"Wrote {each}.")
+
+
+def _snapshot(log: ReplayableLog, words: str, moment: Any) -> Snapshot:
+    """The policy that is meant: one that was saved, or one that learns from the log up to a moment."""
+    from rankfall.history.evaluation import learned_snapshot, saved_snapshot
+    from rankfall.policies.registry import find_served_policy, look_in, served_gamma
+    from rankfall.policies.saving import load
+
+    if Path(words).is_file():
+        return saved_snapshot(Path(words).name, load(words))
+    look_in(Path.cwd())
+    name, *settings = (part.strip() for part in words.split(","))
+    given = dict(part.partition("=")[::2] for part in settings)
+    if set(given) - {"gamma"}:
+        told = f"{words!r}: only gamma can be set, as in CascadeHybrid,gamma=0.3; or give the file of a saved policy"
+        raise click.BadParameter(told, param_hint="--policy")
+    try:
+        gamma = float(given["gamma"]) if given else served_gamma(find_served_policy(name))
+    except ValueError:
+        raise click.BadParameter(f"{words!r}: gamma must be a number", param_hint="--policy") from None
+    return learned_snapshot(log, words, name, gamma, moment)

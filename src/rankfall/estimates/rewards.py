@@ -1,0 +1,28 @@
+"""What clicks on a list count as, position by position."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rankfall.arrays import FloatArray
+
+CountedAs: TypeAlias = Literal["clicks", "any"]
+"""The number of clicks on a list, or 1 if there is any."""
+
+
+def position_rewards(clicks: ArrayLike, counted: CountedAs) -> FloatArray:
+    """(lists, k) what each position earns, from the clicks (lists, k): what a list earns is their sum.
+
+    Of ``any`` click the first one earns it, so that what a position earns depends on the items above it and on none
+    below, whenever clicks do.
+
+    >>> position_rewards([[0, 1, 1]], "any")
+    array([[0., 1., 0.]])
+    """
+    clicked = np.asarray(clicks, dtype=np.float64)
+    if counted == "clicks":
+        return clicked
+    return np.where(np.cumsum(clicked, axis=1) == 1.0, clicked, 0.0)

@@ -1,0 +1,52 @@
+"""Whether a log can say anything about a policy: effective sample size, and support that is missing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankfall.arrays import FloatArray
+
+FEW = 30
+"""Lists that an interval by the normal approximation needs at least."""
+
+
+def effective_size(weights: FloatArray) -> FloatArray:
+    """(k,) how many lists of the policy itself would say as much, by position: ``(sum w)^2 / sum w^2``.
+
+    >>> effective_size(np.array([[2.0], [2.0], [0.0], [0.0]]))
+    array([2.])
+    """
+    squares = (weights**2).sum(axis=0)
+    size: FloatArray = weights.sum(axis=0) ** 2 / np.where(squares > 0.0, squares, 1.0)
+    return size
+
+
+def warnings_of(weights: FloatArray, below: str, *, whole: bool = False) -> tuple[str, ...]:
+    """What makes an estimate with these weights (lists, k) doubtful, in words.
+
+    Weights are 1 on average if the logging policy may show all that the other one shows. Where their mean is lower by
+    more than chance explains, it may not; and where few lists carry all the weight, chance cannot be told. ``below``
+    says what comes of positions without any weight; ``whole`` that weights are of whole lists.
+    """
+    n = len(weights)
+    mean = weights.mean(axis=0)
+    told = []
+    if not mean.all():
+        where = "from top to bottom" if whole else f"down to position {int(np.argmin(mean != 0.0)) + 1}"
+        told.append(f"support is missing: no list of the log agrees with the policy {where}; {below}")
+    error = weights.std(axis=0) / np.sqrt(n)
+    low = (mean > 0.0) & (mean + 3.0 * error < 0.95)
+    if low.any():
+        place = int(np.argmax(low))
+        where = "" if whole else f" at position {place + 1}"
+        told.append(
+            f"support is missing: weights{where} average {mean[place]:.2f} and not 1, so the log does not have all "
+            "that the policy shows"
+        )
+    size = effective_size(weights)
+    few = (size > 0.0) & (size < FEW)
+    if few.any():
+        place = int(np.argmax(few))
+        where = "" if whole else f"from position {place + 1} on "
+        told.append(f"{where}few lists count (effective sample size {size[place]:.1f}): do not trust the interval")
+    return tuple(told)

@@ -1,0 +1,43 @@
+"""The conservative linear policy with the user of the paper: a compiled loop."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankfall.arrays import FloatArray
+from rankfall.errors import RankError
+from rankfall.experiments.episodes.linear import arrays_of
+from rankfall.experiments.episodes.play import Play, unchanged
+from rankfall.kernels.conservative import episode
+from rankfall.policies.linear.columns import LARGEST, check_size
+from rankfall.policies.linear.conservative import C4UCB
+from rankfall.policies.policy import PolicyLike
+from rankfall.users import Environment
+
+
+def conservative_policy_with_cascade_user(
+    policy: PolicyLike,
+    user: Environment,
+    k: int,
+    best: float,
+    rng: np.random.Generator,  # noqa: ARG001 - it draws nothing
+) -> Play | None:
+    """A :class:`C4UCB` without context, and a user with hybrid attraction who clicks by the cascade."""
+    arrays = arrays_of(user)
+    if arrays is None or not unchanged(policy, C4UCB, "rank", "update", "choose", "learn", "teach"):
+        return None
+    assert isinstance(policy, C4UCB)
+    if policy.context is not None or policy.exploration != "ucb":
+        return None
+    share, known = policy.settings.share, policy.settings.baseline_reward
+    baseline = policy.baseline(k)
+
+    def play(coins: FloatArray, totals: FloatArray) -> None:
+        whole_list = policy.learns_from == "all"
+        largest = episode(
+            *policy.compiled(k), policy.pruning, whole_list, LARGEST, arrays, coins, policy.account, share, baseline,
+            -1.0 if known is None else known, best, totals,
+        )  # fmt: skip
+        check_size(largest, RankError)
+
+    return play

@@ -1,0 +1,43 @@
+"""The study of estimates, small: its chances are right, and it writes table and figure."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from plackett_luce import PlackettLuce
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+
+import estimates as study
+
+
+def test_chances_of_drawn_lists_are_those_of_all_lists_added_up() -> None:
+    scores = np.empty(study.ITEMS)
+    scores[study.SHOWN] = 2.0 ** (-0.5 * np.arange(study.ITEMS))
+    every = PlackettLuce(scores.tolist(), 3)
+    lists, chances = study.EveryListDrawn(3).log(50, np.random.default_rng(0))
+    expected = every.chances(lists)
+    assert chances.down_to == pytest.approx(expected.down_to)
+    assert chances.at_position == pytest.approx(expected.at_position)
+
+
+def test_chances_where_a_fifth_is_random() -> None:
+    lists, chances = study.FifthAtRandom(2).log(4_000, np.random.default_rng(0))
+    usual = (lists == study.SHOWN[:2]).all(axis=1)
+    assert chances.down_to[usual][0] == pytest.approx([0.8 + 0.2 / 10, 0.8 + 0.2 / 90])
+    assert usual.mean() == pytest.approx(0.8022, abs=4 * np.sqrt(0.16 / 4_000))
+    assert chances.down_to[~usual, -1].min() == pytest.approx(0.2 / 90)
+
+
+def test_table_and_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(study, "SIZES", (200, 400))
+    monkeypatch.setattr(study, "LENGTHS", (5,))
+    found = study.study(3)
+    assert found.height == 2 * 2 * 3 * 8
+    right = found.filter(pl.col("people") == "cascade", pl.col("estimator") == "direct")
+    assert right["rmse"].max() < 0.15
+    lines = study.markdown(found.filter(pl.col("lists") == 400)).splitlines()
+    assert len(lines) == 2 + 6
+    assert study.save(study.figure(found), tmp_path / "figure", ("png",))[0].exists()

@@ -1,0 +1,112 @@
+"""``rankfall evaluate``, as it is called."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from logged import CATALOG, drive, running
+
+from rankfall import CascadeLinUCB, Catalog
+from rankfall.cli import app
+from rankfall.history.export import export
+from rankfall.users import Cascade, PerItem, User
+from rankfall.users.fitting import draw_log
+
+ITEMS, K, LISTS = 6, 2, 3_000
+ALPHA = np.array([0.1, 0.5, 0.2, 0.4, 0.3, 0.05])
+USER = User(PerItem(ALPHA), Cascade())
+
+
+def call(*arguments: object, code: int = 0) -> str:
+    result = CliRunner().invoke(app, [str(one) for one in arguments], env={"COLUMNS": "140"})
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    return result.output
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A click log of lists drawn uniformly, its items, and a saved policy."""
+    where = tmp_path_factory.mktemp("evaluate")
+    catalog = Catalog(relevance=np.column_stack([np.ones(ITEMS), ALPHA]))
+    catalog.write_parquet(where / "items.parquet")
+    lists = np.argsort(np.random.default_rng(0).random((LISTS, ITEMS)), axis=1)[:, :K]
+    given = np.tile(1.0 / (ITEMS - np.arange(K)), LISTS)
+    rows = draw_log(USER, lists).with_columns(propensity_given_above=given, propensity_at_position=pl.lit(1 / ITEMS))
+    rows.write_parquet(where / "clicks.parquet")
+    policy = CascadeLinUCB(catalog, gamma=0.0)
+    policy.update(policy.rank(1, fixed={0: 4}), 0)
+    policy.save(where / "saved.rankfall")
+    return where
+
+
+@pytest.mark.parametrize("reward", ["any", "clicks"])
+def test_a_table_numbers_and_a_figure(folder: Path, tmp_path: Path, reward: str) -> None:
+    out = tmp_path / "out"
+    options = ["--policy", folder / "saved.rankfall", "--policy", "CascadeUCB1", "--resamples", 50, "--reward", reward]
+    said = call("evaluate", folder / "clicks.parquet", "--catalog", folder / "items.parquet", *options, "--out", out)
+    assert "Cascade-DR" in said
+    assert "as saved, after 1 updates" in said
+    assert "as learned from the first 1,500 lists with feedback; it does not learn while it is judged" in " ".join(
+        said.split()
+    )
+    assert "over 1,500 lists that it learns from" in " ".join(said.split())
+    found = json.loads((out / "evaluation.json").read_text())
+    saved, learned = found["policies"]
+    truth = USER.reward([1, 3])  # by one update both policies rank by attraction: 1 and 3 are the best
+    for name in ("ips", "rips", "cascade_dr"):
+        one = saved["estimates"][name]
+        assert abs(one["value"] - truth) < 4 * one["error"]
+    assert ("iips" in saved["estimates"]) == (reward == "clicks")
+    assert learned["simulated"]["learning"]["value"] <= learned["simulated"]["snapshot"] + 0.02
+    drawn = [USER.reward([a, b]) for a in range(ITEMS) for b in range(ITEMS) if a != b]
+    assert found["logged"]["value"] == pytest.approx(np.mean(drawn), abs=0.05)
+    assert (out / "estimates.png").stat().st_size > 10_000
+    assert (out / "estimates.svg").exists()
+
+
+def test_an_export_of_a_service_that_draws(tmp_path: Path) -> None:
+    few = list(CATALOG.ids[:4])
+    with running(str(tmp_path / "data"), randomize=0.5, k=2) as engine:
+        drive(engine, 120, candidates=few, k=2)
+        export(engine.store, tmp_path / "log")
+    said = call("evaluate", tmp_path / "log", "--policy", "CascadeLinUCB,gamma=0", "--resamples", 0, "--no-simulation")
+    assert "SN-RIPS" in said
+    assert "simulated" not in said
+    assert "Left out" in said
+
+
+def test_a_log_without_chance_is_told_what_can_be_said(tmp_path: Path) -> None:
+    with running(str(tmp_path / "data")) as engine:
+        drive(engine, 60)
+        export(engine.store, tmp_path / "log")
+    said = " ".join(call("evaluate", tmp_path / "log", "--policy", "CascadeLinUCB", "--reward", "clicks").split())
+    assert "at least" in said
+    assert "click rates of items" in said
+    assert "No list that was judged is known to be drawn" in said
+    assert "RIPS" not in said
+
+
+def test_a_log_of_an_earlier_version() -> None:
+    log = Path(__file__).parents[1] / "fixtures" / "0.1.0" / "log"
+    said = call("evaluate", log, "--model", "shared", "--policy", "CascadeLinUCB", "--resamples", 0)
+    assert "at least" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "why"),
+    [
+        (["--policy", "CascadeHybrid,epsilon=2"], 2, "only gamma can be set"),
+        (["--policy", "CascadeHybrid,gamma=much"], 2, "gamma must be a number"),
+        (["--policy", "Nobody"], 1, "Nobody"),
+        ([], 2, "Missing option '--policy'"),
+    ],
+)
+def test_what_cannot_be_judged(folder: Path, options: list[str], code: int, why: str) -> None:
+    said = call("evaluate", folder / "clicks.parquet", "--catalog", folder / "items.parquet", *options, code=code)
+    assert why in " ".join(said.split())

@@ -1,0 +1,45 @@
+"""Chances of lists, against all lists there are."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from plackett_luce import PlackettLuce
+
+from rankfall.errors import ProblemError
+from rankfall.estimates import ListChances
+
+
+def test_uniform_lists() -> None:
+    even = PlackettLuce([1.0] * 5, 3)
+    found = ListChances.uniform([5] * 60, np.ones((60, 3)))
+    assert found.down_to == pytest.approx(even.chances(even.lists).down_to)
+    assert found.at_position == pytest.approx(even.at_position(even.lists))
+    assert found.given()[0] == pytest.approx([1 / 5, 1 / 4, 1 / 3])
+
+
+def test_shorter_lists_go_on_as_if_nothing_stood_there() -> None:
+    found = ListChances.uniform([4, 4], [[True] * 3, [True, False, False]])
+    assert found.down_to[1].tolist() == [0.25, 0.25, 0.25]
+    assert found.at_position is not None
+    assert found.at_position[1].tolist() == [0.25, 1.0, 1.0]
+
+
+def test_a_mixture_adds_up_over_all_lists() -> None:
+    even, uneven = PlackettLuce([1.0] * 4, 2), PlackettLuce([5.0, 1.0, 2.0, 0.1], 2)
+    both = ListChances.mixture([(0.3, even.chances(even.lists)), (0.7, uneven.chances(even.lists))])
+    assert both.down_to[:, -1].sum() == pytest.approx(1.0)
+    share = {tuple(one): chance for one, chance in zip(even.lists.tolist(), both.down_to[:, -1], strict=True)}
+    for n, (top, _) in enumerate(even.lists.tolist()):
+        assert both.down_to[n, 0] == pytest.approx(sum(p for one, p in share.items() if one[0] == top))
+    assert both.at_position is not None
+    for n, place in itertools.product(range(len(even.lists)), range(2)):
+        item = even.lists[n, place]
+        assert both.at_position[n, place] == pytest.approx(sum(p for one, p in share.items() if one[place] == item))
+
+
+def test_shapes_must_agree() -> None:
+    with pytest.raises(ProblemError, match="at_position has shape"):
+        ListChances(np.ones((2, 2)), np.ones((1, 2)))
