@@ -10,7 +10,7 @@ import numpy as np
 
 from rankfall.kernels.item_scores import Items, mean_of, place, variance_of
 from rankfall.kernels.item_vectors import ItemVectors
-from rankfall.kernels.jit import compiled, entry, inner, leaf
+from rankfall.kernels.jit import compiled, entry, inner
 from rankfall.kernels.linear_bounds import BLOCK, BOUND, MEAN, OUT, Bounds, bound_all, bring, tolerance_of
 from rankfall.kernels.ridge import State
 
@@ -43,20 +43,6 @@ def score(item: int, items: Items, state: State, left: Any, scaled: Any) -> tupl
     """Mean and width of an item."""
     mean = mean_of(item, items, left, state.weights)
     return mean, np.sqrt(variance_of(item, items, left, state.covariance, scaled))
-
-
-@leaf
-def bound_free(
-    vectors: ItemVectors, blocked: Any, chosen: Any, state: State, gamma: float, left: Any, bounds: Bounds, fresh: bool
-) -> None:
-    """Bound all items that are not blocked or chosen, for what is ``left``: anew if the list is ``fresh``."""
-    bring(vectors, state.weights, state.covariance, left, bounds, fresh, fresh)
-    if fresh or vectors.diminishes:
-        for i in blocked:
-            bounds.numbers[MEAN, i] = OUT
-        for i in chosen:
-            bounds.numbers[MEAN, i] = OUT
-    bound_all(bounds, gamma)
 
 
 @inner
@@ -129,7 +115,13 @@ def rank_in(
             scored += 1
         else:
             if fresh or not still:
-                bound_free(vectors, blocked, chosen[:n_chosen], state, gamma, left, bounds, fresh)
+                bring(vectors, state.weights, state.covariance, left, bounds, fresh, fresh)
+                if fresh or vectors.diminishes:
+                    for i in blocked:
+                        bounds.numbers[MEAN, i] = OUT
+                    for i in range(n_chosen):
+                        bounds.numbers[MEAN, chosen[i]] = OUT
+                bound_all(bounds, gamma)
                 fresh = False
             tolerance = tolerance_of(vectors, state.weights, left)
             first = _highest(bounds)

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from rankfall.kernels.greedy import Room, bound_free, score, take_out
+from rankfall.kernels.greedy import Room, score, take_out
 from rankfall.kernels.item_scores import Items, place
 from rankfall.kernels.item_vectors import ItemVectors
 from rankfall.kernels.jit import entry, inner
-from rankfall.kernels.linear_bounds import BLOCK, BOUND, OUT, Bounds, tolerance_of
+from rankfall.kernels.linear_bounds import BLOCK, BOUND, MEAN, OUT, Bounds, bound_all, bring, tolerance_of
 from rankfall.kernels.list_rules import (
     Rules,
     barred_by,
@@ -117,7 +117,13 @@ def rank_under_rules(
             scored += 1
         else:
             if fresh or not still:
-                bound_free(vectors, blocked, room.chosen[:n_chosen], state, gamma, left, bounds, fresh)
+                bring(vectors, state.weights, state.covariance, left, bounds, fresh, fresh)
+                if fresh or vectors.diminishes:
+                    for i in blocked:
+                        bounds.numbers[MEAN, i] = OUT
+                    for i in range(n_chosen):
+                        bounds.numbers[MEAN, room.chosen[i]] = OUT
+                bound_all(bounds, gamma)
                 fresh = False
             open_position(ruled, out, position)
             first = _highest_allowed(vectors, bounds, ruled, out, position)
