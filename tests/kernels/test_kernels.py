@@ -11,7 +11,7 @@ from rankfall import POLICIES, CascadeUser, Catalog, LinearPolicy, ProblemError,
 from rankfall.experiments.bench.plain_numpy import PlainNumPy
 from rankfall.experiments.paper import PAPER
 from rankfall.experiments.simulation import streams
-from rankfall.kernels import ridge, shortlists
+from rankfall.kernels import epochs, ridge
 from rankfall.kernels.item_scores import items_of
 from rankfall.kernels.item_vectors import vectors_of
 
@@ -75,7 +75,7 @@ def test_pruning_changes_no_pick_over_many_epochs(name: str, items: int, k: int,
     assert with_pruning.regret.tobytes() == without.regret.tobytes()
     assert states(fast) == states(plain)
     counts = fast.compiled(k)[-1].counts
-    assert counts[shortlists.EPOCHS] > 10  # it was really put to the test
+    assert counts[epochs.EPOCHS] > 10  # it was really put to the test
     assert fast._model.state.counts[ridge.REFRESHES] > 0
 
 
@@ -123,8 +123,8 @@ def test_a_shortlist_of_most_of_many_items_is_not_kept() -> None:
         fast.update(shown[0], click)
         plain.update(shown[1], click)
     counts = fast.compiled(3)[-1].counts
-    assert counts[shortlists.EPOCHS] > 2  # tried again and again
-    assert counts[shortlists.ENTRIES] < 9000
+    assert counts[epochs.EPOCHS] > 2  # tried again and again
+    assert counts[epochs.ENTRIES] < 9000
 
 
 @pytest.mark.parametrize("name", list(PAPER))

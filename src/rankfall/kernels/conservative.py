@@ -14,7 +14,7 @@ from rankfall.kernels.item_scores import Items
 from rankfall.kernels.item_vectors import ItemVectors
 from rankfall.kernels.jit import compiled, entry
 from rankfall.kernels.ridge import State
-from rankfall.kernels.shortlists import SCORED, Shortlists
+from rankfall.kernels.epochs import SCORED, Shortlists
 
 SURE, OWN, BASELINE = range(3)
 """Of an account: what lists of its own were sure to earn; how many of them there were; how many baselines."""

@@ -8,12 +8,12 @@ from rankfall.kernels import greedy, thompson
 from rankfall.kernels.cascade import UserArrays, attraction, first_click, some_click
 from rankfall.kernels.empirical_bayes import invert_in_place
 from rankfall.kernels.episode import largest_shown, make_list, scene
+from rankfall.kernels.epochs import SCORED, Shortlists
 from rankfall.kernels.item_scores import Items
 from rankfall.kernels.item_vectors import ItemVectors
 from rankfall.kernels.jit import compiled, leaf
 from rankfall.kernels.own_statistics import Own, add
 from rankfall.kernels.ridge import State, learn
-from rankfall.kernels.shortlists import SCORED, Shortlists
 
 
 class CrowdArrays(NamedTuple):

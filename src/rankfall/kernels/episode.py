@@ -6,11 +6,11 @@ import numpy as np
 
 from rankfall.kernels import greedy, shortlists
 from rankfall.kernels.cascade import UserArrays, attraction, covered, first_click, some_click
+from rankfall.kernels.epochs import SCORED, Shortlists
 from rankfall.kernels.item_scores import Items
 from rankfall.kernels.item_vectors import ItemVectors
-from rankfall.kernels.jit import compiled, leaf
+from rankfall.kernels.jit import compiled, inner, leaf
 from rankfall.kernels.ridge import State, learn
-from rankfall.kernels.shortlists import SCORED, Shortlists
 
 
 class Scene(NamedTuple):
@@ -94,6 +94,40 @@ def click_and_learn(
         at.rewards[click] = 0.0
 
 
+@inner
+def _steps(
+    items: Items,
+    vectors: ItemVectors,
+    state: State,
+    gamma: float,
+    lists: Shortlists,
+    pruning: bool,
+    whole: bool,
+    largest: float,
+    user: UserArrays,
+    coins: Any,
+    drawn: Any,
+    best: float,
+    totals: Any,
+    at: Scene,
+    room: greedy.Room,
+) -> float:
+    """The steps of :func:`episode`: they allocate nothing, and so need no reference counts."""
+    extreme = 0.0
+    for step in range(len(coins)):
+        if len(drawn) > 0 and drawn[step, 0] >= 0:
+            for position in range(len(at.shown)):
+                at.shown[position] = drawn[step, position]
+            lists.counts[SCORED] += greedy.describe(items, state, at.shown, at.features, at.scores, at.widths)
+        else:
+            make_list(room, items, vectors, state, gamma, lists, pruning, at)
+        extreme = largest_shown(items, at.features, extreme)
+        if not extreme <= largest:
+            return extreme
+        click_and_learn(state, whole, user, coins[step], best, totals[step], totals[step + 1], at)
+    return extreme
+
+
 @compiled
 def episode(
     items: Items,
@@ -118,19 +152,8 @@ def episode(
     Returns the largest feature shown where features may grow; stops before learning from one beyond ``largest``.
     What is below the click is learned from only if the ``whole`` list counts as seen.
     """
-    steps, k = coins.shape
-    n = len(state.weights)
+    k, n = coins.shape[1], len(state.weights)
     at, room = scene(k, n, len(user.theta)), greedy.room_for_kernels(items, vectors, n, k)
-    extreme = 0.0
-    for step in range(steps):
-        if len(drawn) > 0 and drawn[step, 0] >= 0:
-            at.shown[:] = drawn[step]
-            scored = greedy.describe(items, state, at.shown, at.features, at.scores, at.widths)
-            lists.counts[SCORED] += scored
-        else:
-            make_list(room, items, vectors, state, gamma, lists, pruning, at)
-        extreme = largest_shown(items, at.features, extreme)
-        if not extreme <= largest:
-            return extreme
-        click_and_learn(state, whole, user, coins[step], best, totals[step], totals[step + 1], at)
-    return extreme
+    return _steps(
+        items, vectors, state, gamma, lists, pruning, whole, largest, user, coins, drawn, best, totals, at, room
+    )

@@ -11,10 +11,43 @@ from typing import Any
 
 import numpy as np
 
+from rankfall.kernels.epochs import (
+    BEST_BOUND,
+    BUILT,
+    END,
+    ENTRIES,
+    EPOCH,
+    EXACT_MEAN,
+    EXACT_WIDTH,
+    FIRST,
+    GUESS,
+    LISTS,
+    LONG,
+    MAX_DRIFT,
+    NODES,
+    NOW,
+    PLAIN,
+    PLAINLY,
+    PREPARED,
+    SHORT,
+    SIZE,
+    VISITED,
+    Shortlists,
+    bound_what_follows,
+    drift_from,
+    find,
+    hash_of,
+    highest_with,
+    insert,
+    new_shortlists,
+    start_epoch,
+    write_entry,
+    write_node,
+)
 from rankfall.kernels.item_scores import Items, place
 from rankfall.kernels.item_vectors import ItemVectors
 from rankfall.kernels.jit import entry, inner
-from rankfall.kernels.linear_bounds import BLOCK, BOUND, MEAN, OUT, SLACKS, WIDTH, bound_all, bring, tolerance_of
+from rankfall.kernels.linear_bounds import BLOCK, BOUND, OUT, WIDTH, tolerance_of
 from rankfall.kernels.list_rules import (
     Rules,
     barred_by,
@@ -25,46 +58,7 @@ from rankfall.kernels.list_rules import (
     open_position,
 )
 from rankfall.kernels.ridge import REFRESHES, State
-from rankfall.kernels.shortlists import (
-    BEST_BOUND,
-    BOUNDED,
-    BUILT,
-    END,
-    ENTRIES,
-    EPOCH,
-    EXACT_MEAN,
-    EXACT_WIDTH,
-    FIRST,
-    GUESS,
-    ITEM_MEAN,
-    ITEM_SLACK,
-    ITEM_WIDTH,
-    LENGTH,
-    LISTS,
-    LONG,
-    MAX_DRIFT,
-    NODES,
-    NOW,
-    PLAIN,
-    PLAINLY,
-    PREPARED,
-    SEEN,
-    SHORT,
-    SHORTLISTS,
-    SIZE,
-    VISITED,
-    Shortlists,
-    _best,
-    _drift,
-    _find,
-    _hash,
-    _highest,
-    _insert,
-    _means,
-    _open,
-    _start_epoch,
-    new_shortlists,
-)
+from rankfall.kernels.shortlists import best_of, means_of_today, open_shortlist
 
 ALLOWED, LAST = 2, 4
 """More columns of Nodes.outside: two for the items that rules allow, and the one of them that won last time, or -1."""
@@ -102,7 +96,7 @@ def _cuts(
                     best[i - 1] = best[i]
                     i += 1
                 best[i - 1] = value
-    return _highest(bound, width, -back), best[0]
+    return highest_with(bound, width, -back), best[0]
 
 
 @inner
@@ -110,17 +104,12 @@ def _build(
     vectors: ItemVectors, lists: Shortlists, rules: Rules, out: Any, gamma: float, key: Any, length: int, at: int
 ) -> int:
     """Make the node of the present set; -1 if there is no room."""
-    nodes, entries, bounds, counts, room = lists.nodes, lists.entries, lists.bounds, lists.counts, lists.room
-    bound, width, mean = bounds.numbers[BOUND], bounds.numbers[WIDTH], bounds.numbers[MEAN]
+    nodes, entries, bounds, counts = lists.nodes, lists.entries, lists.bounds, lists.counts
+    bound, width = bounds.numbers[BOUND], bounds.numbers[WIDTH]
     node, first = counts[NODES], counts[ENTRIES]
     if node == len(nodes.key) or first + len(bound) > len(entries.item):
         return -1
-    follows = counts[BUILT] >= 0 and counts[BUILT] == length - 1
-    bring(vectors, lists.epoch.weights, lists.epoch.covariance, room.left, bounds, counts[PREPARED] == 0, not follows)
-    counts[PREPARED], counts[BUILT] = 1, length
-    for i in range(length):
-        mean[room.prefix[i]] = OUT
-    bound_all(bounds, gamma)
+    bound_what_follows(vectors, lists, gamma, length)
     cut, cut_allowed = _cuts(vectors, lists, rules, out, gamma, length)
     outside = nodes.outside[node]
     outside[:] = OUT
@@ -128,7 +117,7 @@ def _build(
     size = 0
     for low in range(0, len(bound), BLOCK):
         high = min(low + BLOCK, len(bound))
-        highest = _highest(bound[low:high], width[low:high], MAX_DRIFT)
+        highest = highest_with(bound[low:high], width[low:high], MAX_DRIFT)
         if highest < min(cut, cut_allowed):  # allowed or not: both bounds may only be higher than they need be
             for column in range(0, 4, ALLOWED):
                 outside[column + NOW] = max(outside[column + NOW], bounds.top[low // BLOCK])
@@ -140,12 +129,7 @@ def _build(
             later = bound[item] + MAX_DRIFT * width[item]
             allowed = later >= cut_allowed and not barred_in_any_order(rules, vectors.rows[item], out, length)
             if later >= cut or allowed:
-                at_entry = first + size
-                entries.item[at_entry] = item
-                entries.numbers[ITEM_MEAN, at_entry] = mean[item]
-                entries.numbers[ITEM_WIDTH, at_entry] = width[item]
-                entries.numbers[SEEN, at_entry] = width[item]
-                entries.numbers[ITEM_SLACK, at_entry] = bounds.numbers[SLACKS, item]
+                write_entry(entries, first + size, item, bounds)
                 size += 1
             else:
                 outside[NOW] = max(outside[NOW], bound[item])
@@ -153,15 +137,7 @@ def _build(
                 if later < cut_allowed:
                     outside[ALLOWED + NOW] = max(outside[ALLOWED + NOW], bound[item])
                     outside[ALLOWED + END] = max(outside[ALLOWED + END], later)
-    whole = nodes.whole[node]
-    whole[LENGTH], whole[FIRST], whole[SIZE], whole[GUESS] = length, first, size, -1
-    for i in range(length):
-        whole[4 + i] = room.prefix[i]
-    nodes.key[node] = key
-    nodes.table[at] = node
-    counts[NODES], counts[ENTRIES] = node + 1, first + size
-    counts[SHORTLISTS] += 1
-    counts[BOUNDED] += len(bound)
+    write_node(lists, node, key, length, at, size)
     return node
 
 
@@ -189,11 +165,11 @@ def rank_under_rules(
     counts, nodes, entries, opened, room = lists.counts, lists.nodes, lists.entries, lists.opened, lists.room
     drift = np.inf
     if counts[EPOCH] == state.counts[REFRESHES]:
-        drift = _drift(lists.epoch.gram, state.weights, lists.epoch.weights)
+        drift = drift_from(lists.epoch.gram, state.weights, lists.epoch.weights)
     ended = not drift <= MAX_DRIFT
     fresh = ended or (counts[PLAINLY] != 0 and counts[LISTS] >= SHORT)
     if fresh:
-        _start_epoch(state, lists.epoch, nodes, counts, ended and counts[LISTS] < SHORT)
+        start_epoch(state, lists.epoch, nodes, counts, ended and counts[LISTS] < SHORT)
         drift = 0.0
     counts[LISTS] += 1
     if counts[PLAINLY] != 0:
@@ -212,7 +188,7 @@ def rank_under_rules(
             counts[PREPARED] = 0
             counts[PLAIN] += 1
             return False
-        node, at = _find(nodes, room.prefix, key, position)
+        node, at = find(nodes, room.prefix, key, position)
         if node < 0:
             node = _build(vectors, lists, rules, out, gamma, key, position, at)
         best, by, other, first = -1, -1, -1, 0
@@ -221,11 +197,11 @@ def rank_under_rules(
             tolerance = tolerance_of(vectors, state.weights, room.left)
             long = size > LONG + len(opened.level) // 16
             if long:
-                _means(vectors, state.weights, room.left, room.today, vectors.diminishes or not dense_known)
+                means_of_today(vectors, state.weights, room.left, room.today, vectors.diminishes or not dense_known)
                 dense_known = True
-            _open(entries, first, size, opened, room.today, gamma, drift, tolerance, long)
+            open_shortlist(entries, first, size, opened, room.today, gamma, drift, tolerance, long)
             counts[VISITED] += size
-            best = _best(
+            best = best_of(
                 items, state, entries, opened, room, counts, first, size, gamma, tolerance, nodes.whole[node, GUESS]
             )
             nodes.whole[node, GUESS] = best
@@ -246,7 +222,7 @@ def rank_under_rules(
                 if best >= 0:
                     if last >= 0 and bound[last] == -np.inf:
                         last = -1
-                    best = _best(items, state, entries, opened, room, counts, first, size, gamma, tolerance, last)
+                    best = best_of(items, state, entries, opened, room, counts, first, size, gamma, tolerance, last)
                     nodes.outside[node, LAST] = best
                     now, end = nodes.outside[node, ALLOWED + NOW], nodes.outside[node, ALLOWED + END]
                     if not bound[best] > now + (end - now) * (drift / MAX_DRIFT) + tolerance:
@@ -256,7 +232,7 @@ def rank_under_rules(
                 counts[PREPARED] = 0
                 counts[PLAIN] += 1
                 return False
-            _start_epoch(state, lists.epoch, nodes, counts, False)
+            start_epoch(state, lists.epoch, nodes, counts, False)
             counts[LISTS] = 1
             drift, fresh = 0.0, True
             continue
@@ -266,8 +242,8 @@ def rank_under_rules(
         held[position] = vectors.rows[entries.item[first + other]] if by >= 0 else -1
         fill_position(rules, out, position, vectors.rows[item])
         place(vectors.rows[item], items, room.left, features[position])
-        _insert(room.prefix, position, item)
-        key ^= _hash(item)
+        insert(room.prefix, position, item)
+        key ^= hash_of(item)
         position += 1
     find_broken(rules, out, broken)
     return True

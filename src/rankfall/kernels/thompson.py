@@ -10,7 +10,7 @@ import numpy as np
 
 from rankfall.kernels import greedy
 from rankfall.kernels.cascade import UserArrays
-from rankfall.kernels.episode import click_and_learn, largest_shown, scene
+from rankfall.kernels.episode import Scene, click_and_learn, largest_shown, scene
 from rankfall.kernels.item_scores import Items, mean_of, place
 from rankfall.kernels.item_vectors import ItemVectors
 from rankfall.kernels.jit import compiled, entry, inner, leaf
@@ -228,6 +228,47 @@ def rank(items: Items, vectors: ItemVectors, weights: Any, out: Any, features: A
     return _rank(items, vectors, weights, work, out, features, scores)
 
 
+@inner
+def _steps(
+    items: Items,
+    vectors: ItemVectors,
+    state: State,
+    gamma: float,
+    bounds: Bounds,
+    pruning: bool,
+    whole: bool,
+    largest: float,
+    user: UserArrays,
+    coins: Any,
+    normals: Any,
+    best: float,
+    totals: Any,
+    drawn: Any,
+    upper: Any,
+    work: _Work,
+    at: Scene,
+    room: greedy.Room,
+) -> tuple[float, int]:
+    """The steps of :func:`episode`: they allocate nothing, and so need no reference counts."""
+    believed = State(state.gram, state.covariance, state.moment, drawn, state.counts)
+    extreme = 0.0
+    scored = 0
+    for step in range(len(coins)):
+        draw(state, gamma, normals[step], upper, drawn)
+        if pruning:
+            scored += _rank(items, vectors, drawn, work, at.shown, at.features, at.scores)
+        else:
+            at.shown[:] = -1
+            scored += greedy.rank_in(
+                room, items, vectors, at.shown[:0], believed, 0.0, bounds, at.shown, at.features, at.scores, at.widths
+            )
+        extreme = largest_shown(items, at.features, extreme)
+        if not extreme <= largest:
+            break
+        click_and_learn(state, whole, user, coins[step], best, totals[step], totals[step + 1], at)
+    return extreme, scored
+
+
 @compiled
 def episode(
     items: Items,
@@ -248,25 +289,10 @@ def episode(
 
     As :func:`rankfall.kernels.episode.episode`, with drawn weights; also returns how many scores it took.
     """
-    steps, k = coins.shape
-    n = len(state.weights)
-    work = _room(len(items.dense), n)
+    k, n = coins.shape[1], len(state.weights)
     at, room = scene(k, n, len(user.theta)), greedy.room_for_kernels(items, vectors, n, k)
-    drawn, upper = np.empty(n), np.empty((n, n))
-    believed = State(state.gram, state.covariance, state.moment, drawn, state.counts)
-    extreme = 0.0
-    scored = 0
-    for step in range(steps):
-        draw(state, gamma, normals[step], upper, drawn)
-        if pruning:
-            scored += _rank(items, vectors, drawn, work, at.shown, at.features, at.scores)
-        else:
-            at.shown[:] = -1
-            scored += greedy.rank_in(
-                room, items, vectors, at.shown[:0], believed, 0.0, bounds, at.shown, at.features, at.scores, at.widths
-            )
-        extreme = largest_shown(items, at.features, extreme)
-        if not extreme <= largest:
-            break
-        click_and_learn(state, whole, user, coins[step], best, totals[step], totals[step + 1], at)
-    return extreme, scored
+    drawn, upper, work = np.empty(n), np.empty((n, n)), _room(len(items.dense), n)
+    return _steps(
+        items, vectors, state, gamma, bounds, pruning, whole, largest, user, coins, normals, best, totals, drawn, upper,
+        work, at, room,
+    )  # fmt: skip

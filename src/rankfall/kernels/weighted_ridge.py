@@ -26,7 +26,7 @@ from rankfall.kernels.item_scores import Items
 from rankfall.kernels.item_vectors import ItemVectors
 from rankfall.kernels.jit import compiled, entry, inner, leaf
 from rankfall.kernels.ridge import UPDATES, State, learn
-from rankfall.kernels.shortlists import Shortlists
+from rankfall.kernels.epochs import Shortlists
 
 MEAN, INTERVAL, LOGIT, LOGIT_BESIDE = range(4)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from rankfall.catalog import Catalog
 from rankfall.errors import ProblemError, RankError
-from rankfall.kernels.shortlists import SHORT
+from rankfall.kernels.epochs import SHORT
 from rankfall.policies.linear.crosses import FIRST_CHOICE
 from rankfall.policies.list_rules import ListRules
 from rankfall.policies.policy import Policy

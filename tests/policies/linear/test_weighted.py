@@ -25,7 +25,7 @@ from rankfall import (
     simulate,
 )
 from rankfall.experiments.episodes.linear import linear_policy_with_cascade_user
-from rankfall.kernels import ridge, shortlists
+from rankfall.kernels import epochs, ridge
 from rankfall.kernels.weighted_ridge import largest_variance
 from rankfall.policies.linear.weighted import WeightedPolicy
 
@@ -148,7 +148,7 @@ def test_shortlists_change_no_pick_over_many_epochs(kind: type[WeightedPolicy]) 
     plain.pruning = False
     assert simulate(fast, user, 5000, 6).regret.tobytes() == simulate(plain, user, 5000, 6).regret.tobytes()
     assert fast.weights.tobytes() == plain.weights.tobytes()
-    assert fast.compiled(6)[-1].counts[shortlists.EPOCHS] > 10  # it was really put to the test
+    assert fast.compiled(6)[-1].counts[epochs.EPOCHS] > 10  # it was really put to the test
     assert fast.model.state.counts[ridge.REFRESHES] > 0
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from rankfall.experiments.bench.plain_numpy import PlainNumPy
 from rankfall.experiments.bench.world import World, linear_policy, seconds_of
 from rankfall.experiments.simulation import simulate
-from rankfall.kernels.shortlists import SHORT
+from rankfall.kernels.epochs import SHORT
 from rankfall.policies import LinearPolicy
 from rankfall.policies.forgetting import Discount
 from rankfall.users import CascadeUser

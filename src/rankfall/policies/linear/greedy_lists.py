@@ -8,11 +8,11 @@ import numpy as np
 
 from rankfall.arrays import FloatArray, IntArray
 from rankfall.kernels import greedy, in_background, ruled_greedy, ruled_shortlists, shortlists
+from rankfall.kernels.epochs import PREPARED, SCORED, SHORT, Shortlists, new_shortlists, room_for
 from rankfall.kernels.item_scores import Items
 from rankfall.kernels.item_vectors import ItemVectors, vectors_of
 from rankfall.kernels.linear_bounds import Bounds, new_bounds
 from rankfall.kernels.ridge import State
-from rankfall.kernels.shortlists import PREPARED, SCORED, SHORT, Shortlists, new_shortlists
 from rankfall.policies.linear.candidate_features import spread
 from rankfall.policies.linear.columns import Layout, some_with
 from rankfall.policies.list_rules import NO_RULES, ListRules, RulesKept
@@ -98,7 +98,7 @@ class GreedyLists:
 
     def shortlists_for(self, k: int) -> Shortlists:
         """Shortlists with room for lists of ``k`` items."""
-        if self.shortlists is None or shortlists.room_for(self.shortlists) < k:
+        if self.shortlists is None or room_for(self.shortlists) < k:
             self._counted = self.scored
             self.shortlists = new_shortlists(self._layout.items, self._layout.vectors, self._columns, k)
         return self.shortlists
@@ -179,7 +179,7 @@ class GreedyLists:
         last, made = self.under_rules, None
         if last is not None and last[0] is rules:
             made = last[1]
-            if made is None or shortlists.room_for(made) < k:
+            if made is None or room_for(made) < k:
                 layout = self._layout
                 made = ruled_shortlists.new_ruled_shortlists(layout.items, layout.vectors, self._columns, k)
         self.under_rules = rules, made

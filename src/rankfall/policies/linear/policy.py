@@ -13,11 +13,11 @@ from rankfall.arrays import FloatArray, IntArray, finite, frozen
 from rankfall.catalog import Catalog, check_fits
 from rankfall.errors import CatalogError, FeedbackError, ProblemError, RankError
 from rankfall.kernels import thompson
+from rankfall.kernels.epochs import Shortlists
 from rankfall.kernels.item_scores import Items
 from rankfall.kernels.item_vectors import ItemVectors
 from rankfall.kernels.linear_bounds import Bounds, new_bounds
 from rankfall.kernels.ridge import State
-from rankfall.kernels.shortlists import Shortlists
 from rankfall.policies.clicks import Click, all_clicks
 from rankfall.policies.context import Context
 from rankfall.policies.explanation import Explanation, Weight
