@@ -13,7 +13,7 @@ from rankfall.catalog import Catalog
 from rankfall.errors import RankError
 from rankfall.estimates import KnownChances, chances_under
 from rankfall.history.exported import Log
-from rankfall.history.logged_outcomes import LoggedOutcomes, outcome_in
+from rankfall.history.logged_outcomes import LoggedOutcomes
 from rankfall.history.logged_requests import asked
 from rankfall.history.replayable import ReplayableLog
 from rankfall.history.walk import Walk
@@ -85,14 +85,7 @@ def chances_of_draws(log: ReplayableLog, lists: pl.DataFrame, since: Any, draws:
         look=look,
     )
     for what, row in _as_served(log, lists, outcomes):
-        if what == "list":
-            walk.show(row)
-        elif what == "feedback":
-            walk.learn(row["event_id"], row["clicked"])
-        elif what == "prior":
-            walk.start_from(row["prior"])
-        else:
-            walk.earn(row["event_id"], outcome_in(row))
+        walk.take(what, row)
     return result
 
 

@@ -16,7 +16,7 @@ from rankfall.catalog import Catalog
 from rankfall.errors import ProblemError
 from rankfall.history.estimate import OffPolicy, off_policy
 from rankfall.history.exported import LoggedPrior, in_order
-from rankfall.history.logged_outcomes import LoggedOutcomes, outcome_in
+from rankfall.history.logged_outcomes import LoggedOutcomes
 from rankfall.history.replayable import ReplayableLog
 from rankfall.history.walk import Counts, Walk
 from rankfall.policies import SERVED, LinearPolicy, Policy
@@ -169,15 +169,9 @@ def replay(
         notes.append(NO_PRIOR.format(policy, log.policy))
     priors = [one for one in log.priors() if until is None or one.at <= until] if fits else []
     for what, row in _in_order(lists, outcomes, priors):
+        walk.take(what, row)
         if what == "list":
-            walk.show(row)
             progress(1)
-        elif what == "feedback":
-            walk.learn(row["event_id"], row["clicked"])
-        elif what == "prior":
-            walk.start_from(row["prior"])
-        else:
-            walk.earn(row["event_id"], outcome_in(row))
     if walk.ruled and served.why_not_ruled is not None:
         notes.append(RULES_IGNORED.format(n=walk.ruled, why=served.why_not_ruled))
     chances = walk.chances

@@ -11,7 +11,7 @@ import numpy as np
 from rankfall.catalog import Catalog
 from rankfall.errors import RankError
 from rankfall.history.exported import rows_of
-from rankfall.history.logged_outcomes import LoggedOutcomes
+from rankfall.history.logged_outcomes import LoggedOutcomes, outcome_in
 from rankfall.history.logged_requests import asked, owner_of, ruled, situation_of
 from rankfall.history.replayable import ReplayableLog
 from rankfall.journal.entries import FeedbackGiven, OutcomeGiven
@@ -80,6 +80,17 @@ class Walk:
         self.counts = Counts()
         self.chances = Chances()
         self._rng = np.random.default_rng(0)  # for policies that draw; a replay gives the same each time
+
+    def take(self, what: str, row: dict[str, Any]) -> None:
+        """Take in what the log says next: a ``list``, ``feedback``, a ``prior`` or an ``outcome``."""
+        if what == "list":
+            self.show(row)
+        elif what == "feedback":
+            self.learn(row["event_id"], row["clicked"])
+        elif what == "prior":
+            self.start_from(row["prior"])
+        else:
+            self.earn(row["event_id"], outcome_in(row))
 
     def show(self, event: dict[str, Any]) -> None:
         """Rank a logged request, compare, and keep what the logged list can teach until its feedback comes."""
