@@ -10,11 +10,11 @@ from typing import Any
 from rankfall.kernels import greedy
 from rankfall.kernels.cascade import UserArrays
 from rankfall.kernels.episode import click_and_learn, largest_shown, make_list, scene
+from rankfall.kernels.epochs import SCORED, Shortlists
 from rankfall.kernels.item_scores import Items
 from rankfall.kernels.item_vectors import ItemVectors
 from rankfall.kernels.jit import compiled, entry
 from rankfall.kernels.ridge import State
-from rankfall.kernels.epochs import SCORED, Shortlists
 
 SURE, OWN, BASELINE = range(3)
 """Of an account: what lists of its own were sure to earn; how many of them there were; how many baselines."""

@@ -22,11 +22,11 @@ import numpy as np
 from rankfall.kernels import greedy
 from rankfall.kernels.cascade import UserArrays
 from rankfall.kernels.episode import click_in, largest_shown, make_list, scene
+from rankfall.kernels.epochs import Shortlists
 from rankfall.kernels.item_scores import Items
 from rankfall.kernels.item_vectors import ItemVectors
 from rankfall.kernels.jit import compiled, entry, inner, leaf
 from rankfall.kernels.ridge import UPDATES, State, learn
-from rankfall.kernels.epochs import Shortlists
 
 MEAN, INTERVAL, LOGIT, LOGIT_BESIDE = range(4)
 
