@@ -3,12 +3,9 @@
     python scripts/yandex_studies.py yandex-60q.json --out out/yandex --steps 1000000
     python scripts/yandex_studies.py yandex-60q.json --out out/yandex --steps 1000000 --table
 
-The file maps click model (``CM``, ``PBM``, ``DCM``, ``UBM``, ``CCM``) to query to ``args``: the attraction of ten
-documents, then what the model has (PBM: examination, DCM: termination, both by position; UBM: examination by position
-and last click; CCM: three numbers). It is not ours to ship: its terms are unknown. Lists are
-of 5 out of 10; regret is in expected clicks, for DCM in users who leave satisfied; one run for each query, in which
-every policy sees the same coins. Each run is
-kept as a line of ``runs.jsonl``, and is not made again. ``--table`` prints the results as Markdown.
+``yandex_users.py`` says what is in the file. Lists are of 5 out of 10; regret is in expected clicks, for DCM in users
+who leave satisfied; one run for each query, in which every policy sees the same coins. Each run is kept as a line of
+``runs.jsonl``, and is not made again. ``--table`` prints the results as Markdown.
 """
 
 from __future__ import annotations
@@ -19,26 +16,20 @@ from typing import Any
 
 import click
 import numpy as np
+from yandex_users import WORDS, people_of
 
 from rankfall import (
     DCMKLUCB,
     BatchRank,
     BubbleRank,
-    Cascade,
     CascadeDUCB,
     CascadeKLUCB,
     CascadeSWUCB,
     CascadeTS,
     CascadeUCB1,
-    ClickChain,
-    DependentClick,
     Drifting,
-    PerItem,
-    PositionBased,
     RankedEXP3,
     TopRank,
-    User,
-    UserBrowsing,
     simulate,
 )
 from rankfall.arrays import FloatArray
@@ -49,21 +40,7 @@ K = 5
 CHANGES = 10
 """Queries that a changing user goes through: as many stretches of the same length."""
 
-MODELS = {
-    "CM": lambda alpha, *_: User(PerItem(alpha), Cascade(), "clicks"),
-    "PBM": lambda alpha, examination, *_: User(PerItem(alpha), PositionBased(examination), "clicks"),
-    "DCM": lambda alpha, termination, *_: User(PerItem(alpha), DependentClick(termination), "satisfied"),
-    "UBM": lambda alpha, examination, *_: User(PerItem(alpha), UserBrowsing(by_last_click(examination)), "clicks"),
-    "CCM": lambda alpha, *continuation: User(PerItem(alpha), ClickChain(continuation[:3]), "clicks"),
-}
-
-
-def by_last_click(examination: list[list[float]]) -> list[list[float]]:
-    """Rows as :class:`UserBrowsing` has them; those of the file have the column for no click last."""
-    return [[row[-1], *row[:i]] for i, row in enumerate(examination)]
-
-
-KINDS = (*MODELS, "changing CM")
+KINDS = (*WORDS, "changing CM")
 
 
 def policies(steps: int) -> dict[str, Policy]:
@@ -94,7 +71,8 @@ def forgetting(steps: int) -> dict[str, Policy]:
 def users(models: dict[str, Any], kind: str, steps: int) -> list[Any]:
     """A user for each query; one who changes goes through some queries, drawn at random."""
     if kind != "changing CM":
-        return [MODELS[kind](*one["args"]) for one in models[kind].values()]
+        people = people_of(models[kind], kind)
+        return [people.user(query, "satisfied" if kind == "DCM" else "clicks") for query in people.people]
     fixed = users(models, "CM", steps)
     turns = [np.random.default_rng(number).permutation(len(fixed))[:CHANGES] for number in range(len(fixed))]
     return [Drifting([(at * steps // CHANGES, fixed[turn]) for at, turn in enumerate(turn)]) for turn in turns]
@@ -142,7 +120,7 @@ def table(models: dict[str, Any], file: Path, steps: int) -> str:
             late = np.array([one["regret"][-1] - one["regret"][-2] for one in runs.values()])
             earnable = np.array([one["best"] * (one["marks"][-1] - one["marks"][-2]) for one in runs.values()])
             lines.append(line(kind, name, regret, int((late > 1e-3 * earnable).sum())))
-        if kind in MODELS and by_name:
+        if kind in WORDS and by_name:
             people = users(models, kind, steps)
             numbers = sorted(set.intersection(*(set(runs) for runs in by_name.values())))
             lost = [steps * (people[n].reward(people[n].best(K)) - people[n].reward(range(K))) for n in numbers]

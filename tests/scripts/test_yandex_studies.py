@@ -12,7 +12,8 @@ SCRIPT = Path(__file__).parents[2] / "scripts" / "yandex_studies.py"
 
 
 @pytest.fixture
-def studies():
+def studies(monkeypatch):
+    monkeypatch.syspath_prepend(SCRIPT.parent)
     spec = importlib.util.spec_from_file_location("yandex_studies", SCRIPT)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -24,11 +25,13 @@ def queries(tmp_path):
     rng = np.random.default_rng(0)
     made = {
         model: {f"q{n}": {"args": [rng.random(10).tolist(), np.linspace(1, 0.3, 10).tolist(), 1]} for n in range(12)}
-        for model in ("CM", "DCM", "PBM")
+        for model in ("DCM", "PBM")
     }
+    made["CM"] = {f"q{n}": {"args": [rng.random(10).tolist(), 1]} for n in range(12)}
     table = np.tril(rng.random((10, 10)), -1)
     table[:, -1] = 0.9  # nothing clicked above
     made["UBM"] = {f"q{n}": {"args": [rng.random(10).tolist(), table.tolist(), 1]} for n in range(12)}
+    made["DBN"] = {f"q{n}": {"args": [rng.random(10).tolist(), rng.random(10).tolist(), 0.1, 1]} for n in range(12)}
     made["CCM"] = {f"q{n}": {"args": [rng.random(10).tolist(), 0.9, 0.8, 0.1, 1]} for n in range(12)}
     file = tmp_path / "queries.json"
     file.write_text(json.dumps(made))
@@ -40,7 +43,7 @@ def test_every_policy_runs_once_on_every_query_and_what_is_there_is_kept(studies
     said = CliRunner().invoke(studies.main, asked)
     assert said.exit_code == 0, said.output
     rows = [json.loads(line) for line in (tmp_path / "out" / "runs.jsonl").read_text().splitlines()]
-    assert len(rows) == 2 * (5 * len(studies.policies(300)) + len(studies.forgetting(300)))
+    assert len(rows) == 2 * (6 * len(studies.policies(300)) + len(studies.forgetting(300)))
     assert len({tuple(row["case"]) for row in rows}) == len(rows)
     again = CliRunner().invoke(studies.main, [*asked, "--queries", "3", "--users", "PBM"])
     more = (tmp_path / "out" / "runs.jsonl").read_text().splitlines()
