@@ -66,7 +66,7 @@ def largest_shown(items: Items, features: Any, before: float) -> float:
     return largest
 
 
-@leaf
+@inner
 def click_in(user: UserArrays, coins: Any, best: float, before: Any, after: Any, at: Scene) -> int:
     """Where the user clicks in the list that is shown, or -1; the sums are carried on from ``before`` to ``after``."""
     attraction(at.shown, user, at.topics, at.alpha)
