@@ -79,7 +79,9 @@ def test_cases_over_steps_and_by_name_with_published_values() -> None:
 
 def test_more_cases_than_can_be_told_apart_are_put_in_order() -> None:
     names = [f"case {i}" for i in range(12)]
-    curves, ends = figures.cases_figure(means(checked(table(names[::-1])))).axes
+    data = means(checked(table(names[::-1])))
+    curves, ends = figures.cases_figure(data).axes
+    assert curves.get_xlim() == (data["step"].min(), data["step"].max())
     assert [label.get_text() for label in ends.get_yticklabels()] == names[::-1]
     assert (curves.get_xscale(), ends.get_xscale()) == ("log", "log")
 

@@ -51,7 +51,7 @@ def cases_figure(
             ends.errorbar(row["regret"], place, xerr=bar, fmt="o", color=colour, markersize=4, linewidth=1.2)
             if published and name in published:
                 ends.plot(published[name], place, marker="D", color="none", markeredgecolor="black", markersize=5)
-        left.set_xlim(0, drawn["step"].max())
+        left.set_xlim(drawn["step"].min() if many else 0, drawn["step"].max())  # a logarithm has no 0
         _finish(left, ends, names, last["step"][0], many, over, along)
         if published:
             ends.plot([], [], linestyle="none", marker="D", color="none", markeredgecolor="black", label="published")
