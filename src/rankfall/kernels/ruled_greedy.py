@@ -27,6 +27,24 @@ from rankfall.kernels.ridge import State
 
 
 @inner
+def _bound_free(
+    vectors: ItemVectors, blocked: Any, chosen: Any, state: State, gamma: float, left: Any, bounds: Bounds, fresh: bool
+) -> None:
+    """Bound all items that are not blocked or chosen, for what is ``left``: anew if the list is ``fresh``.
+
+    The plain ranker does the same in its loop, where a call would cost dense columns a tenth of a list; here it is the
+    loop that would take half as long again.
+    """
+    bring(vectors, state.weights, state.covariance, left, bounds, fresh, fresh)
+    if fresh or vectors.diminishes:
+        for i in blocked:
+            bounds.numbers[MEAN, i] = OUT
+        for i in chosen:
+            bounds.numbers[MEAN, i] = OUT
+    bound_all(bounds, gamma)
+
+
+@inner
 def _highest_allowed(vectors: ItemVectors, bounds: Bounds, rules: Rules, out: Any, position: int) -> int:
     """Where the highest bound of an item is that is allowed at a position; -1 if none is."""
     bound, best, highest = bounds.numbers[BOUND], -1, OUT / 2.0
@@ -117,13 +135,7 @@ def rank_under_rules(
             scored += 1
         else:
             if fresh or not still:
-                bring(vectors, state.weights, state.covariance, left, bounds, fresh, fresh)
-                if fresh or vectors.diminishes:
-                    for i in blocked:
-                        bounds.numbers[MEAN, i] = OUT
-                    for i in range(n_chosen):
-                        bounds.numbers[MEAN, room.chosen[i]] = OUT
-                bound_all(bounds, gamma)
+                _bound_free(vectors, blocked, room.chosen[:n_chosen], state, gamma, left, bounds, fresh)
                 fresh = False
             open_position(ruled, out, position)
             first = _highest_allowed(vectors, bounds, ruled, out, position)
