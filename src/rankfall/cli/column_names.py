@@ -1,8 +1,9 @@
-"""The option ``--column what=name``: which column of a file holds what."""
+"""The options of commands that read a log: ``--column what=name``, and which of its lists."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -43,6 +44,22 @@ def click_log_options(command: C) -> C:
             help="For an export of several models: read only the lists of this one.  [default: all]",
         )(command)
     )
+
+
+def one_model_options(command: C) -> C:
+    """The options of commands that go through the lists of one model: its name, its items, and ``--column``."""
+    model = click.option(
+        "--log-model",
+        "--model",
+        metavar="NAME",
+        help="For an export of several models: the one whose lists are read.  [default: the only one]",
+    )
+    catalog = click.option(
+        "--catalog",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="For a click log that is not an export: Parquet file of the items, written by Catalog.write_parquet.",
+    )
+    return model(catalog(click_log_columns(command)))
 
 
 def click_log_columns(command: C) -> C:

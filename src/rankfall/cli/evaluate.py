@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankfall.cli.column_names import click_log_columns
+from rankfall.cli.column_names import one_model_options
 from rankfall.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -43,18 +43,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Share of the lists, from the beginning, that policies and fitted users learn from; the others judge.",
 )
-@click.option(
-    "--log-model",
-    "--model",
-    metavar="NAME",
-    help="For an export of several models: the one whose lists are used.  [default: the only one]",
-)
-@click.option(
-    "--catalog",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="For a click log that is not an export: Parquet file of the items, written by Catalog.write_parquet.",
-)
-@click_log_columns
+@one_model_options
 @click.option(
     "--draws",
     type=click.IntRange(1),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
-from rankfall.cli.column_names import click_log_columns
+from rankfall.cli.column_names import one_model_options
 from rankfall.cli.option_types import ForgettingType, RewardsType, ServedPolicyName
 from rankfall.cli.progress import progress_bar
 from rankfall.policies.linear.settings import Feedback
@@ -38,18 +38,7 @@ if TYPE_CHECKING:
     type=click.FloatRange(0),
     help="How much the policy explores.  [default: 0.5, for policies that have it]",
 )
-@click.option(
-    "--log-model",
-    "--model",
-    metavar="NAME",
-    help="For an export of several models: the one whose lists are replayed.  [default: the only one]",
-)
-@click.option(
-    "--catalog",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="For a click log that is not an export: Parquet file of the items, written by Catalog.write_parquet.",
-)
-@click_log_columns
+@one_model_options
 @click.option(
     "--scope",
     type=click.Choice(["global", "segment", "user"]),
