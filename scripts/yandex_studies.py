@@ -11,6 +11,7 @@ who leave satisfied; one run for each query, in which every policy sees the same
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from rankfall import (
     simulate,
 )
 from rankfall.arrays import FloatArray
-from rankfall.experiments.simulation import run_seed
+from rankfall.experiments.simulation import cores, run_seed
 from rankfall.policies import Policy
 
 K = 5
@@ -78,23 +79,33 @@ def users(models: dict[str, Any], kind: str, steps: int) -> list[Any]:
     return [Drifting([(at * steps // CHANGES, fixed[turn]) for at, turn in enumerate(turn)]) for turn in turns]
 
 
-def run(models: dict[str, Any], kinds: tuple[str, ...], queries: int, steps: int, out: Path) -> None:
-    """Every run that is not there yet, query by query."""
+def run(models: dict[str, Any], kinds: tuple[str, ...], queries: int, steps: int, out: Path, workers: int) -> None:
+    """Every run that is not there yet, query by query, some side by side; each is kept as soon as it is done."""
     out.mkdir(parents=True, exist_ok=True)
     file = out / "runs.jsonl"
     known = {tuple(row["case"]) for row in rows(file)}
-    marks = sorted({max(1, int(steps * share)) for share in (0.001, 0.01, 0.1, 0.5, 0.9, 1.0)})
+    shares = (*np.geomspace(1e-4, 0.5, 24), 0.9, 1.0)
+    marks = sorted({max(1, int(steps * share)) for share in shares})
     people = {kind: users(models, kind, steps) for kind in kinds}
-    for number in range(min(queries, len(models["CM"]))):
-        for kind in kinds:
-            for name, policy in (forgetting(steps) if kind == "changing CM" else policies(steps)).items():
-                case = (kind, name, number, steps)
-                if case not in known:
-                    user = people[kind][number]
-                    done = simulate(policy, user, steps, K, run_seed(0, number, 0), checkpoints=marks)
-                    row = {"case": case, "marks": marks, "regret": done.regret.tolist(), "best": done.best}
-                    with file.open("a") as lines:
-                        lines.write(json.dumps(row) + "\n")
+
+    def one(case: tuple[str, str, int, int], policy: Policy) -> dict[str, Any]:
+        kind, _, number, _ = case
+        done = simulate(policy, people[kind][number], steps, K, run_seed(0, number, 0), checkpoints=marks)
+        return {"case": case, "marks": marks, "regret": done.regret.tolist(), "best": done.best}
+
+    missing = [
+        (case, policy)
+        for number in range(min(queries, len(models["CM"])))
+        for kind in kinds
+        for name, policy in (forgetting(steps) if kind == "changing CM" else policies(steps)).items()
+        if (case := (kind, name, number, steps)) not in known
+    ]
+    with ThreadPoolExecutor(workers) as pool, file.open("a", buffering=1) as lines:
+        try:
+            for done in as_completed([pool.submit(one, *run) for run in missing]):
+                lines.write(json.dumps(done.result()) + "\n")
+        finally:  # interrupted, it ends with the runs under way
+            pool.shutdown(cancel_futures=True)
 
 
 def rows(file: Path) -> list[dict[str, Any]]:
@@ -141,12 +152,15 @@ def line(kind: str, name: str, regret: FloatArray, losing: int) -> str:
 @click.option("--steps", default=1_000_000, show_default=True, help="Lists shown in each run.")
 @click.option("--queries", default=60, show_default=True, help="How many queries, from the first.")
 @click.option("--users", "kinds", multiple=True, type=click.Choice(KINDS), default=KINDS, help="Click models.")
+@click.option("--workers", default=cores(), show_default="all cores", help="Runs side by side.")
 @click.option("--table", "only_table", is_flag=True, help="Print what is there, and run nothing.")
-def main(path: Path, out: Path, steps: int, queries: int, kinds: tuple[str, ...], only_table: bool) -> None:
+def main(
+    path: Path, out: Path, steps: int, queries: int, kinds: tuple[str, ...], workers: int, only_table: bool
+) -> None:
     """Run what is missing, and print the table."""
     models = json.loads(path.read_text())
     if not only_table:
-        run(models, kinds, queries, steps, out)
+        run(models, kinds, queries, steps, out, workers)
     click.echo(table(models, out / "runs.jsonl", steps))
 
 
