@@ -7,12 +7,12 @@ row it holds already stays there.
 """
 
 import math
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankfall.kernels.jit import compiled, leaf
+from rankfall.kernels.jit import compiled, entry, inlined_entry, leaf
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -90,31 +90,48 @@ def ucb_list(
         free -= 1
 
 
+class Exp3Table(NamedTuple):
+    """Probabilities at each of K positions over L items, kept from list to list."""
+
+    probabilities: Any  # (K, L)
+    stale: Any  # (K) where they must be worked out anew
+    exponents: Any  # (K, L) log weights, from the highest one down, and what exp makes of them
+    weights: Any  # (K, L)
+
+
+def exp3_table(K: int, L: int) -> Exp3Table:
+    """A table in which nothing is worked out yet."""
+    nothing = np.full((K, L), np.nan)
+    return Exp3Table(nothing, np.ones(K, dtype=np.bool_), nothing.copy(), nothing.copy())
+
+
 @leaf
-def _probabilities(log_weights: FloatArray, gamma: float, allowed: BoolArray, out: FloatArray) -> None:
+def _probabilities(log_weights: FloatArray, gamma: float, allowed: BoolArray, position: int, at: Exp3Table) -> None:
+    """Work out a row of the table; mostly one weight has changed since the last time."""
+    exponents, weights, out = at.exponents[position], at.weights[position], at.probabilities[position]
     highest, total, arms = -math.inf, 0.0, 0
     for row in range(len(allowed)):
         if allowed[row]:
             arms += 1
             highest = max(highest, log_weights[row])
     for row in range(len(allowed)):
-        out[row] = math.exp(log_weights[row] - highest) if allowed[row] else 0.0
-        total += out[row]
+        exponent = log_weights[row] - highest if allowed[row] else -math.inf
+        if exponents[row] != exponent:
+            exponents[row] = exponent
+            weights[row] = math.exp(exponent)
+        total += weights[row]
     for row in range(len(allowed)):
-        if allowed[row]:
-            out[row] = (1.0 - gamma) * out[row] / total + gamma / arms
+        out[row] = (1.0 - gamma) * weights[row] / total + gamma / arms if allowed[row] else 0.0
 
 
-@compiled
-def exp3_probabilities(log_weights: FloatArray, gamma: float, allowed: BoolArray) -> FloatArray:
-    """``(1 - gamma) w / sum(w) + gamma / L`` at each position, over the items that are allowed."""
-    out = np.empty(log_weights.shape)
+@entry
+def exp3_probabilities(log_weights: FloatArray, gamma: float, allowed: BoolArray, at: Exp3Table) -> None:
+    """``(1 - gamma) w / sum(w) + gamma / L`` at each position, over the items that are allowed, into the table."""
     for position in range(len(log_weights)):
-        _probabilities(log_weights[position], gamma, allowed, out[position])
-    return out
+        _probabilities(log_weights[position], gamma, allowed, position, at)
 
 
-@compiled
+@inlined_entry
 def exp3_list(
     log_weights: FloatArray,
     gamma: float,
@@ -123,16 +140,16 @@ def exp3_list(
     items: IntArray,
     chosen: IntArray,
     odds: FloatArray,
-    table: FloatArray,
-    stale: BoolArray,
+    shown: BoolArray,
+    at: Exp3Table,
 ) -> None:
     """EXP3 at each position; ``odds`` receives the probability with which each choice was drawn.
 
-    ``coins`` (2 k): the first k draw the choices, the others what is shown when the choice is shown above.
-    ``table`` (K, L) has the probabilities at each position, and ``stale`` (K) where they must be worked out anew.
+    ``coins`` (2 k): the first k draw the choices, the others what is shown when the choice is shown above. ``shown``
+    (L) is work space.
     """
     k, L = len(items), len(allowed)
-    shown = np.zeros(L, dtype=np.bool_)
+    shown[:] = False
     free = 0
     for row in range(L):
         free += allowed[row]
@@ -142,10 +159,10 @@ def exp3_list(
         if items[position] >= 0:
             continue
         if position < len(log_weights):
-            p = table[position]
-            if stale[position]:
-                _probabilities(log_weights[position], gamma, allowed, p)
-                stale[position] = False
+            if at.stale[position]:
+                _probabilities(log_weights[position], gamma, allowed, position, at)
+                at.stale[position] = False
+            p = at.probabilities[position]
             below = 0.0
             for row in range(L):
                 if allowed[row]:

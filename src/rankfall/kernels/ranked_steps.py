@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from rankfall.kernels import ranked
-from rankfall.kernels.jit import compiled, entry, inner
+from rankfall.kernels.jit import compiled, entry, inlined_entry, inner, leaf
 from rankfall.kernels.policy_steps import steps
 from rankfall.kernels.ranked import BoolArray, FloatArray, IntArray
 
@@ -59,7 +59,7 @@ def _tell_ucb1(state: RankedUCB1Steps, shown: Any, clicked: Any) -> bool:
 steps(RankedUCB1Steps, _show_ucb1, _tell_ucb1)
 
 
-@entry
+@inlined_entry
 def exp3_tell(
     log_weights: FloatArray,
     rate: float,
@@ -105,11 +105,11 @@ class RankedEXP3Steps(NamedTuple):
     allowed: Any  # (L) all True
     chosen: Any  # (k)
     odds: Any  # (k)
-    table: Any  # (K, L) probabilities
-    stale: Any  # (K) those that must be worked out anew
+    shown: Any  # (L) work space
+    table: ranked.Exp3Table
 
 
-@compiled
+@leaf
 def _show_exp3(state: RankedEXP3Steps, coins: Any, shown: Any) -> None:
     shown[:] = -1
     ranked.exp3_list(
@@ -120,17 +120,18 @@ def _show_exp3(state: RankedEXP3Steps, coins: Any, shown: Any) -> None:
         shown,
         state.chosen,
         state.odds,
+        state.shown,
         state.table,
-        state.stale,
     )
 
 
-@inner
+@leaf
 def _tell_exp3(state: RankedEXP3Steps, shown: Any, clicked: Any) -> bool:
     exp3_tell(state.log_weights, state.rate, state.losses, state.every, shown, state.chosen, state.odds, clicked)
-    for position in range(min(len(state.stale), len(shown))):
+    stale = state.table.stale
+    for position in range(min(len(stale), len(shown))):
         if state.losses or clicked[position]:
-            state.stale[position] = True
+            stale[position] = True
     return True
 
 

@@ -170,6 +170,7 @@ class BatchRank(Policy):
             coins,
             items,
             serials,
+            np.empty(self.k, dtype=np.int64),
         )
         return Ranking.trusted(items, frozen(serials), self.catalog)
 
@@ -192,13 +193,14 @@ class BatchRank(Policy):
             known["shown"],
             known["clicked"],
             self._as_code,
+            np.empty(len(self._target), dtype=np.int64),
         )
         if done >= 0:
             self._end_stages()
 
     def compiled_state(self, k: int, rng: np.random.Generator) -> batchrank.BatchRankSteps:  # noqa: ARG002
         """Display and collect, until a stage ends."""
-        known, serials = self.arrays, np.empty(k, dtype=np.int64)
+        known = self.arrays
         return batchrank.BatchRankSteps(
             known["first"],
             known["last"],
@@ -209,7 +211,9 @@ class BatchRank(Policy):
             known["clicked"],
             self._as_code,
             np.ones(self.n_items, dtype=bool),
-            serials,
+            np.empty(k, dtype=np.int64),
+            np.empty(self.k, dtype=np.int64),
+            np.empty(len(self._target), dtype=np.int64),
         )
 
     def numbers_drawn(self, k: int) -> int:  # noqa: ARG002
