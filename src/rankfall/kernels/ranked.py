@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rankfall.kernels.jit import compiled, entry, inlined_entry, leaf
+from rankfall.kernels.jit import entry, inlined_entry, inner, leaf
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -40,7 +40,7 @@ def _place(choice: int, free: int, coin: float, allowed: BoolArray, shown: BoolA
     return _nth_free(allowed, shown, min(int(coin * free), free - 1))
 
 
-@compiled
+@inlined_entry
 def ucb_list(
     counts: FloatArray,
     sums: FloatArray,
@@ -50,14 +50,16 @@ def ucb_list(
     coins: FloatArray,
     items: IntArray,
     chosen: IntArray,
+    shown: BoolArray,
+    index: FloatArray,
 ) -> None:
     """UCB1 at each position: the highest ``sums / counts + sqrt(exploration log(plays) / counts)``, untried first.
 
     ``coins`` (2 k): the first k decide between equals, the others what is shown when the choice is shown above.
+    ``shown`` and ``index`` (L) are work space.
     """
     k, L = len(items), len(allowed)
-    shown = np.zeros(L, dtype=np.bool_)
-    index = np.empty(L)
+    shown[:] = False
     free = 0
     for row in range(L):
         free += allowed[row]
@@ -213,7 +215,7 @@ def _nearest_free(row: int, distances: FloatArray, allowed: BoolArray, shown: Bo
     return choice
 
 
-@compiled
+@inlined_entry
 def zooming_list(
     counts: FloatArray,
     sums: FloatArray,
@@ -224,11 +226,13 @@ def zooming_list(
     allowed: BoolArray,
     items: IntArray,
     chosen: IntArray,
+    shown: BoolArray,
 ) -> None:
-    """Zooming at each position: the active item with the highest index, or, if shown above, the nearest free one."""
-    L = len(allowed)
-    shown = np.zeros(L, dtype=np.bool_)
-    everything = np.ones(L, dtype=np.bool_)
+    """Zooming at each position: the active item with the highest index, or, if shown above, the nearest free one.
+
+    ``shown`` (L) is work space.
+    """
+    shown[:] = False
     for position in range(len(items)):
         chosen[position] = -1
         if items[position] >= 0:
@@ -238,7 +242,7 @@ def zooming_list(
             choice = _best_active(n, s, a, distances, radius, allowed, above, correlated)
             chosen[position] = choice
             if choice < 0:  # none of the active ones may be shown: the nearest to the best of them, to learn nothing
-                choice = _best_active(n, s, a, distances, radius, everything, above, correlated)
+                choice = _best_active(n, s, a, distances, radius, a, above, correlated)
             shows = allowed[choice] and not shown[choice]
             items[position] = choice if shows else _nearest_free(choice, distances, allowed, shown)
         else:
@@ -246,7 +250,7 @@ def zooming_list(
         shown[items[position]] = True
 
 
-@compiled
+@inner
 def uncovered(counts: FloatArray, active: BoolArray, distances: FloatArray, radius: float) -> int:
     """The first item outside every active one's ball of ``sqrt(radius / (1 + counts))``, or -1."""
     for row in range(len(active)):

@@ -1,14 +1,15 @@
 """What ranked bandits are told, and their compiled steps. Symbols as in :mod:`rankfall.kernels.ranked`."""
 
+import math
 from typing import Any, NamedTuple
 
 from rankfall.kernels import ranked
-from rankfall.kernels.jit import compiled, entry, inlined_entry, inner, leaf
+from rankfall.kernels.jit import entry, inlined_entry, leaf
 from rankfall.kernels.policy_steps import steps
 from rankfall.kernels.ranked import BoolArray, FloatArray, IntArray
 
 
-@entry
+@inlined_entry
 def ucb_tell(
     counts: FloatArray,
     sums: FloatArray,
@@ -42,15 +43,28 @@ class RankedUCB1Steps(NamedTuple):
     every: bool
     allowed: Any  # (L) all True
     chosen: Any  # (k)
+    shown: Any  # (L) work space
+    index: Any  # (L) work space
 
 
-@compiled
+@leaf
 def _show_ucb1(state: RankedUCB1Steps, coins: Any, shown: Any) -> None:
     shown[:] = -1
-    ranked.ucb_list(state.counts, state.sums, state.plays, state.exploration, state.allowed, coins, shown, state.chosen)
+    ranked.ucb_list(
+        state.counts,
+        state.sums,
+        state.plays,
+        state.exploration,
+        state.allowed,
+        coins,
+        shown,
+        state.chosen,
+        state.shown,
+        state.index,
+    )
 
 
-@inner
+@leaf
 def _tell_ucb1(state: RankedUCB1Steps, shown: Any, clicked: Any) -> bool:
     ucb_tell(state.counts, state.sums, state.plays, state.every, shown, state.chosen, clicked)
     return True
@@ -138,7 +152,7 @@ def _tell_exp3(state: RankedEXP3Steps, shown: Any, clicked: Any) -> bool:
 steps(RankedEXP3Steps, _show_exp3, _tell_exp3)
 
 
-@compiled
+@entry
 def cover(counts: FloatArray, active: BoolArray, distances: FloatArray, radius: float) -> None:
     """Activate items, the first one each time, until all are covered."""
     row = ranked.uncovered(counts, active, distances, radius)
@@ -147,7 +161,17 @@ def cover(counts: FloatArray, active: BoolArray, distances: FloatArray, radius: 
         row = ranked.uncovered(counts, active, distances, radius)
 
 
-@compiled
+@leaf
+def _lets_go(choice: int, counts: FloatArray, distances: FloatArray, radius: float) -> bool:
+    """Whether the ball of an item that was just counted holds fewer items than before."""
+    now, before = math.sqrt(radius / (1.0 + counts[choice])), math.sqrt(radius / counts[choice])
+    fewer = False
+    for row in range(len(counts)):
+        fewer = fewer or now < distances[choice, row] <= before
+    return fewer
+
+
+@inlined_entry
 def zooming_tell(
     counts: FloatArray,
     sums: FloatArray,
@@ -165,7 +189,8 @@ def zooming_tell(
             counts[position, choice] += 1.0
             if clicked[position] and choice == items[position]:
                 sums[position, choice] += 1.0
-            cover(counts[position], active[position], distances, radius)
+            if _lets_go(choice, counts[position], distances, radius):
+                cover(counts[position], active[position], distances, radius)
         if clicked[position]:
             break
 
@@ -181,9 +206,10 @@ class RankedZoomingSteps(NamedTuple):
     correlated: bool
     allowed: Any  # (L) all True
     chosen: Any  # (k)
+    shown: Any  # (L) work space
 
 
-@compiled
+@leaf
 def _show_zooming(state: RankedZoomingSteps, _: Any, shown: Any) -> None:
     shown[:] = -1
     ranked.zooming_list(
@@ -196,10 +222,11 @@ def _show_zooming(state: RankedZoomingSteps, _: Any, shown: Any) -> None:
         state.allowed,
         shown,
         state.chosen,
+        state.shown,
     )
 
 
-@compiled
+@leaf
 def _tell_zooming(state: RankedZoomingSteps, shown: Any, clicked: Any) -> bool:
     zooming_tell(state.counts, state.sums, state.active, state.distances, state.radius, shown, state.chosen, clicked)
     return True

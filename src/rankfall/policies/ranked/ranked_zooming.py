@@ -108,6 +108,7 @@ class RankedZooming(RankedPolicy):
             request.allowed,
             items,
             chosen,
+            np.empty(self.n_items, dtype=bool),
         )
         return Ranking.trusted(items, Choices(chosen.tolist(), []), self.catalog)
 
@@ -130,6 +131,7 @@ class RankedZooming(RankedPolicy):
             self.settings.correlated,
             everything,
             np.empty(k, dtype=np.int64),
+            np.empty(self.n_items, dtype=bool),
         )
 
 
