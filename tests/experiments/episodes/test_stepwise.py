@@ -33,6 +33,13 @@ POLICIES = {
     "BubbleRank": {"delta": 0.6},
     "RecurRank": {"k": 3, "delta": 1.0, "effort": 0.05},
     "C2UCB": {},
+    "PBMUCB": {"examination": (0.4, 0.9, 0.9), "epsilon": 0.1},
+    "PBMTS": {"examination": (0.4, 0.9, 0.9)},
+    "GreedyESCB": {},
+    "GreedyESCB, apart": {"bonus": "apart"},
+    "GreedyESCB, exchanges": {"exchanges": True, "exploration": 2.0},
+    "PDGD": {},
+    "PDGD, decay": {"decay": 0.99},
 }
 
 
