@@ -1,11 +1,12 @@
 """Run the policies of the field on the queries that the authors of BatchRank fitted click models to.
 
     python scripts/yandex_studies.py yandex-60q.json --out out/yandex --steps 1000000
-    python scripts/yandex_studies.py yandex-60q.json --out out/yandex --steps 1000000 --table
+    python scripts/yandex_studies.py yandex-60q.json --out out/yandex --steps 5000000 --users CM --users PBM
 
 ``yandex_users.py`` says what is in the file. Lists are of 5 out of 10; regret is in expected clicks, for DCM in users
 who leave satisfied; one run for each query, in which every policy sees the same coins. Each run is kept as a line of
-``runs.jsonl``, and is not made again. ``--table`` prints the results as Markdown.
+``runs.jsonl``, and is not made again; several processes may write to it. ``yandex_report.py`` makes tables and a figure
+of them.
 """
 
 from __future__ import annotations
@@ -33,7 +34,6 @@ from rankfall import (
     TopRank,
     simulate,
 )
-from rankfall.arrays import FloatArray
 from rankfall.experiments.simulation import cores, run_seed
 from rankfall.policies import Policy
 
@@ -113,39 +113,6 @@ def rows(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
-def table(models: dict[str, Any], file: Path, steps: int) -> str:
-    """Mean regret with its standard error over queries, the median, and how many queries still lost at the end.
-
-    To lose is to earn less than 0.999 of what the best list earns, over the last tenth of the steps. For comparison:
-    the first documents of each query, always, which is where BubbleRank starts from.
-    """
-    found: dict[str, dict[str, dict[int, Any]]] = {kind: {} for kind in KINDS}
-    for row in rows(file):
-        kind, name, number, horizon = row["case"]
-        if horizon == steps:
-            found[kind].setdefault(name, {})[number] = row
-    lines = ["| users | policy | queries | regret | median | still losing |", "|---|---|---:|---:|---:|---:|"]
-    for kind, by_name in found.items():
-        for name, runs in by_name.items():
-            regret = np.array([one["regret"][-1] for one in runs.values()])
-            late = np.array([one["regret"][-1] - one["regret"][-2] for one in runs.values()])
-            earnable = np.array([one["best"] * (one["marks"][-1] - one["marks"][-2]) for one in runs.values()])
-            lines.append(line(kind, name, regret, int((late > 1e-3 * earnable).sum())))
-        if kind in WORDS and by_name:
-            people = users(models, kind, steps)
-            numbers = sorted(set.intersection(*(set(runs) for runs in by_name.values())))
-            lost = [steps * (people[n].reward(people[n].best(K)) - people[n].reward(range(K))) for n in numbers]
-            lines.append(line(kind, "the first five documents", np.array(lost), len(numbers)))
-    return "\n".join(lines)
-
-
-def line(kind: str, name: str, regret: FloatArray, losing: int) -> str:
-    """A line of the table."""
-    error = regret.std(ddof=1) / np.sqrt(len(regret)) if len(regret) > 1 else np.nan
-    mean, median = f"{regret.mean():,.0f} ± {error:,.0f}", f"{np.median(regret):,.0f}"
-    return f"| {kind} | {name} | {len(regret)} | {mean} | {median} | {losing} |"
-
-
 @click.command(help=__doc__)
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), default=Path("out/yandex"), show_default=True)
@@ -153,15 +120,9 @@ def line(kind: str, name: str, regret: FloatArray, losing: int) -> str:
 @click.option("--queries", default=60, show_default=True, help="How many queries, from the first.")
 @click.option("--users", "kinds", multiple=True, type=click.Choice(KINDS), default=KINDS, help="Click models.")
 @click.option("--workers", default=cores(), show_default="all cores", help="Runs side by side.")
-@click.option("--table", "only_table", is_flag=True, help="Print what is there, and run nothing.")
-def main(
-    path: Path, out: Path, steps: int, queries: int, kinds: tuple[str, ...], workers: int, only_table: bool
-) -> None:
-    """Run what is missing, and print the table."""
-    models = json.loads(path.read_text())
-    if not only_table:
-        run(models, kinds, queries, steps, out, workers)
-    click.echo(table(models, out / "runs.jsonl", steps))
+def main(path: Path, out: Path, steps: int, queries: int, kinds: tuple[str, ...], workers: int) -> None:
+    """Run what is missing."""
+    run(json.loads(path.read_text()), kinds, queries, steps, out, workers)
 
 
 if __name__ == "__main__":

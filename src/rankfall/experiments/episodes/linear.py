@@ -11,6 +11,7 @@ from rankfall.kernels import thompson
 from rankfall.kernels.cascade import UserArrays
 from rankfall.kernels.episode import episode
 from rankfall.policies.linear.columns import LARGEST, check_size
+from rankfall.policies.linear.lin_ucb import CascadeLinUCB
 from rankfall.policies.linear.policy import LinearPolicy
 from rankfall.policies.linear.settings import EpsilonSettings
 from rankfall.policies.policy import PolicyLike
@@ -22,7 +23,7 @@ def linear_policy_with_cascade_user(
 ) -> Play | None:
     """A linear policy without forgetting and context, and a user with hybrid attraction who clicks by the cascade."""
     arrays = arrays_of(user)
-    if arrays is None or not unchanged(policy, LinearPolicy, "rank", "update", "choose", "learn", "teach"):
+    if arrays is None or not is_linear(policy):
         return None
     assert isinstance(policy, LinearPolicy)
     if policy.forgetting is not None or policy.context is not None:
@@ -30,6 +31,12 @@ def linear_policy_with_cascade_user(
     if policy.exploration == "thompson":
         return _with_drawn_weights(policy, arrays, best, rng)
     return _with_bounds(policy, arrays, k, best, rng)
+
+
+def is_linear(policy: object, *methods: str) -> bool:
+    """Whether it makes lists and learns as the kernels of linear policies do, and has these methods unchanged too."""
+    kind = CascadeLinUCB if isinstance(policy, CascadeLinUCB) and not policy.settings.cut else LinearPolicy
+    return unchanged(policy, kind, "rank", "update", "choose", "learn", "teach", *methods)
 
 
 def arrays_of(user: Environment) -> UserArrays | None:
