@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rankfall.kernels.jit import compiled, inlined_entry, inner, leaf
+from rankfall.kernels.jit import compiled, inner, leaf
 from rankfall.kernels.policy_steps import steps
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -21,8 +21,8 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 _HALVINGS = 50
 
 
-@inlined_entry
-def display(
+@leaf
+def display_in(
     first: IntArray,
     last: IntArray,
     serial: IntArray,
@@ -79,6 +79,23 @@ def display(
             items[position] = row
 
 
+@compiled
+def display(
+    first: IntArray,
+    last: IntArray,
+    serial: IntArray,
+    batch_of: IntArray,
+    shown_count: IntArray,
+    allowed: BoolArray,
+    coins: FloatArray,
+    items: IntArray,
+    serials: IntArray,
+) -> None:
+    """:func:`display_in` work space of its own."""
+    picks = np.empty(last[-1] + 1, dtype=np.int64)
+    display_in(first, last, serial, batch_of, shown_count, allowed, coins, items, serials, picks)
+
+
 @leaf
 def _least(batch_of: IntArray, shown_count: IntArray, out: IntArray) -> None:
     out[:] = np.iinfo(np.int64).max
@@ -87,8 +104,8 @@ def _least(batch_of: IntArray, shown_count: IntArray, out: IntArray) -> None:
             out[batch_of[row]] = min(out[batch_of[row]], shown_count[row])
 
 
-@inlined_entry
-def collect(
+@leaf
+def collect_in(
     items: IntArray,
     serials: IntArray,
     clicked: BoolArray,
@@ -118,6 +135,23 @@ def collect(
         if least[b] >= target[b]:
             done = b
     return done
+
+
+@compiled
+def collect(
+    items: IntArray,
+    serials: IntArray,
+    clicked: BoolArray,
+    serial: IntArray,
+    target: IntArray,
+    batch_of: IntArray,
+    shown_count: IntArray,
+    click_count: IntArray,
+    every: bool,
+) -> int:
+    """:func:`collect_in` work space of its own."""
+    least = np.empty(len(serial), dtype=np.int64)
+    return collect_in(items, serials, clicked, serial, target, batch_of, shown_count, click_count, every, least)
 
 
 @inner
@@ -176,7 +210,7 @@ class BatchRankSteps(NamedTuple):
 
 @leaf
 def _show(state: BatchRankSteps, coins: Any, shown: Any) -> None:
-    display(
+    display_in(
         state.first,
         state.last,
         state.serial,
@@ -192,7 +226,7 @@ def _show(state: BatchRankSteps, coins: Any, shown: Any) -> None:
 
 @leaf
 def _learn(state: BatchRankSteps, shown: Any, clicked: Any) -> bool:
-    ended = collect(
+    ended = collect_in(
         shown,
         state.serials,
         clicked,

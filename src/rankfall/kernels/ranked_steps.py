@@ -1,10 +1,9 @@
 """What ranked bandits are told, and their compiled steps. Symbols as in :mod:`rankfall.kernels.ranked`."""
 
-import math
 from typing import Any, NamedTuple
 
 from rankfall.kernels import ranked
-from rankfall.kernels.jit import entry, inlined_entry, leaf
+from rankfall.kernels.jit import inlined_entry, leaf
 from rankfall.kernels.policy_steps import steps
 from rankfall.kernels.ranked import BoolArray, FloatArray, IntArray
 
@@ -50,7 +49,7 @@ class RankedUCB1Steps(NamedTuple):
 @leaf
 def _show_ucb1(state: RankedUCB1Steps, coins: Any, shown: Any) -> None:
     shown[:] = -1
-    ranked.ucb_list(
+    ranked.ucb_list_in(
         state.counts,
         state.sums,
         state.plays,
@@ -126,7 +125,7 @@ class RankedEXP3Steps(NamedTuple):
 @leaf
 def _show_exp3(state: RankedEXP3Steps, coins: Any, shown: Any) -> None:
     shown[:] = -1
-    ranked.exp3_list(
+    ranked.exp3_list_in(
         state.log_weights,
         state.mixed,
         state.allowed,
@@ -150,86 +149,3 @@ def _tell_exp3(state: RankedEXP3Steps, shown: Any, clicked: Any) -> bool:
 
 
 steps(RankedEXP3Steps, _show_exp3, _tell_exp3)
-
-
-@entry
-def cover(counts: FloatArray, active: BoolArray, distances: FloatArray, radius: float) -> None:
-    """Activate items, the first one each time, until all are covered."""
-    row = ranked.uncovered(counts, active, distances, radius)
-    while row >= 0:
-        active[row] = True
-        row = ranked.uncovered(counts, active, distances, radius)
-
-
-@leaf
-def _lets_go(choice: int, counts: FloatArray, distances: FloatArray, radius: float) -> bool:
-    """Whether the ball of an item that was just counted holds fewer items than before."""
-    now, before = math.sqrt(radius / (1.0 + counts[choice])), math.sqrt(radius / counts[choice])
-    fewer = False
-    for row in range(len(counts)):
-        fewer = fewer or now < distances[choice, row] <= before
-    return fewer
-
-
-@inlined_entry
-def zooming_tell(
-    counts: FloatArray,
-    sums: FloatArray,
-    active: BoolArray,
-    distances: FloatArray,
-    radius: float,
-    items: IntArray,
-    chosen: IntArray,
-    clicked: BoolArray,
-) -> None:
-    """Tell the bandits down to the first click, and activate what their smaller balls no longer cover."""
-    for position in range(min(len(counts), len(items))):
-        choice = chosen[position]
-        if choice >= 0:
-            counts[position, choice] += 1.0
-            if clicked[position] and choice == items[position]:
-                sums[position, choice] += 1.0
-            if _lets_go(choice, counts[position], distances, radius):
-                cover(counts[position], active[position], distances, radius)
-        if clicked[position]:
-            break
-
-
-class RankedZoomingSteps(NamedTuple):
-    """RankedZooming."""
-
-    counts: Any  # (K, L)
-    sums: Any  # (K, L)
-    active: Any  # (K, L)
-    distances: Any  # (L, L)
-    radius: float
-    correlated: bool
-    allowed: Any  # (L) all True
-    chosen: Any  # (k)
-    shown: Any  # (L) work space
-
-
-@leaf
-def _show_zooming(state: RankedZoomingSteps, _: Any, shown: Any) -> None:
-    shown[:] = -1
-    ranked.zooming_list(
-        state.counts,
-        state.sums,
-        state.active,
-        state.distances,
-        state.radius,
-        state.correlated,
-        state.allowed,
-        shown,
-        state.chosen,
-        state.shown,
-    )
-
-
-@leaf
-def _tell_zooming(state: RankedZoomingSteps, shown: Any, clicked: Any) -> bool:
-    zooming_tell(state.counts, state.sums, state.active, state.distances, state.radius, shown, state.chosen, clicked)
-    return True
-
-
-steps(RankedZoomingSteps, _show_zooming, _tell_zooming)

@@ -170,7 +170,6 @@ class BatchRank(Policy):
             coins,
             items,
             serials,
-            np.empty(self.k, dtype=np.int64),
         )
         return Ranking.trusted(items, frozen(serials), self.catalog)
 
@@ -193,7 +192,6 @@ class BatchRank(Policy):
             known["shown"],
             known["clicked"],
             self._as_code,
-            np.empty(len(self._target), dtype=np.int64),
         )
         if done >= 0:
             self._end_stages()

@@ -97,18 +97,14 @@ class RankedEXP3(RankedPolicy):
 
     def probabilities(self) -> FloatArray:
         """With what probability each bandit chooses each item (k, items), where all may be shown."""
-        table, everything = ranked.exp3_table(self.k, self.n_items), np.ones(self.n_items, dtype=bool)
-        ranked.exp3_probabilities(self.arrays["log_weights"], self._mixed, everything, table)
-        found: FloatArray = table.probabilities
-        return found
+        everything = np.ones(self.n_items, dtype=bool)
+        return ranked.exp3_probabilities(self.arrays["log_weights"], self._mixed, everything)
 
     def choose(self, request: Request, rng: np.random.Generator) -> Ranking:
         """Show what the bandits choose."""
         coins = rng.random(2 * request.k)
         items, chosen, odds = request.empty_list(), np.empty(request.k, dtype=np.int64), np.empty(request.k)
-        known, room = self.arrays["log_weights"], np.empty(self.n_items, dtype=bool)
-        table = ranked.exp3_table(self.k, self.n_items)
-        ranked.exp3_list(known, self._mixed, request.allowed, coins, items, chosen, odds, room, table)
+        ranked.exp3_list(self.arrays["log_weights"], self._mixed, request.allowed, coins, items, chosen, odds)
         return Ranking.trusted(items, Choices(chosen.tolist(), odds.tolist()), self.catalog)
 
     def tell(self, chosen: Choices, shown: IntArray, clicked: BoolArray) -> None:

@@ -83,16 +83,7 @@ class RankedUCB1(RankedPolicy):
         items, chosen = request.empty_list(), np.empty(request.k, dtype=np.int64)
         known, exploration = self.arrays, self.settings.exploration
         ranked.ucb_list(
-            known["counts"],
-            known["sums"],
-            known["plays"],
-            exploration,
-            request.allowed,
-            coins,
-            items,
-            chosen,
-            np.empty(self.n_items, dtype=bool),
-            np.empty(self.n_items),
+            known["counts"], known["sums"], known["plays"], exploration, request.allowed, coins, items, chosen
         )
         return Ranking.trusted(items, Choices(chosen.tolist(), []), self.catalog)
 
