@@ -9,6 +9,7 @@ from rankfall.kernels.policy_steps import steps
 from rankfall.kernels.ridge import State, learn
 
 _LANES = 16  # loops over so many numbers run on vectors as a whole
+_FEW = 256  # candidates whose products are kept
 _ROUNDING = 1e-12  # more than values can be wrong by, as a share of their parts
 
 
@@ -21,6 +22,7 @@ class Room(NamedTuple):
     columns: Any  # (n, c and more) features, 0 where there is no candidate
     alone: Any  # (c and more) the variance of each one's rating, alone
     entropy: Any  # (c) its logarithm
+    cross: Any  # (c, c and more) products of features; none for one list, or for many candidates
     part: Any  # (c and more)
     spread: Any  # (c and more)
     score: Any  # (c and more)
@@ -30,9 +32,20 @@ class Room(NamedTuple):
     taken: Any  # (c) booleans
 
 
+@leaf
+def _products(best: int, columns: Any, row: Any) -> None:
+    """The products of one candidate's features with those of every one."""
+    n, size = columns.shape
+    row[:] = 0.0
+    for i in range(n):
+        entry = columns[i, best]
+        for c in range(size):
+            row[c] += entry * columns[i, c]
+
+
 @compiled
-def room(features: Any, candidates: Any, sigma: float, k: int) -> Room:
-    """Room for these rows of ``features`` (L, n)."""
+def room(features: Any, candidates: Any, sigma: float, k: int, lasting: bool) -> Room:
+    """Room for these rows of ``features`` (L, n), for one list or a ``lasting`` one for many."""
     count, n = len(candidates), features.shape[1]
     size = -(-count // _LANES) * _LANES
     columns, alone, entropy = np.zeros((n, size)), np.zeros(size), np.empty(count)
@@ -43,9 +56,14 @@ def room(features: Any, candidates: Any, sigma: float, k: int) -> Room:
             alone[c] += x[i] * x[i]
         alone[c] += sigma * sigma
         entropy[c] = np.log(alone[c])
+    cross = np.empty((count if lasting and count <= _FEW else 0, size))
+    for c in range(len(cross)):
+        _products(c, columns, cross[c])
     part, spread, score, variance = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
     taken = np.empty(count, dtype=np.bool_)
-    return Room(columns, alone, entropy, part, spread, score, np.empty(count), variance, np.empty((k, size)), taken)
+    return Room(
+        columns, alone, entropy, cross, part, spread, score, np.empty(count), variance, np.empty((k, size)), taken
+    )
 
 
 @leaf
@@ -72,15 +90,14 @@ def _judge(weights: Any, covariance: Any, gamma: float, at: Room) -> None:
 @leaf
 def _take(best: int, position: int, least: float, at: Room) -> None:
     """Put a candidate at a position: what the others add to the log-determinant depends on it."""
-    variance, factor, columns = at.variance, at.factor, at.columns
-    n, size = columns.shape
+    variance, factor, size = at.variance, at.factor, len(at.alone)
     root = np.sqrt(variance[best])
     row = factor[position]
-    row[:] = 0.0
-    for i in range(n):
-        entry = columns[i, best]
+    if len(at.cross):
         for c in range(size):
-            row[c] += entry * columns[i, c]
+            row[c] = at.cross[best, c]
+    else:
+        _products(best, at.columns, row)
     for p in range(position):
         entry = factor[p, best]
         for c in range(size):
@@ -95,17 +112,24 @@ def _take(best: int, position: int, least: float, at: Room) -> None:
 def _best(diversity: float, known: bool, at: Room) -> int:
     """The candidate that adds most, of equals the first; all values are ``known``, or what they were further up.
 
-    An item adds less the further down it stands. If it added less further up than another does now, it is passed over.
+    An item adds less the further down it stands. So the one that added most further up is looked at first, and others
+    only if they added as much there as the best one does here.
     """
-    value, score = at.value, at.score
-    best, highest = -1, -np.inf
-    for c in range(len(at.taken)):
-        if at.taken[c] or value[c] + _ROUNDING * (abs(value[c]) + abs(score[c])) < highest:
+    value, score, taken = at.value, at.score, at.taken
+    best = -1
+    for c in range(len(taken)):
+        if not taken[c] and (best < 0 or value[c] > value[best]):
+            best = c
+    if known:
+        return best
+    value[best] = score[best] + 0.5 * diversity * np.log(at.variance[best])
+    first = best
+    for c in range(len(taken)):
+        bar = value[best]
+        if c == first or taken[c] or value[c] + _ROUNDING * (abs(value[c]) + abs(score[c])) < bar:
             continue
-        if not known:
-            value[c] = score[c] + 0.5 * diversity * np.log(at.variance[c])
-        if value[c] > highest or best < 0:
-            highest = value[c]
+        value[c] = score[c] + 0.5 * diversity * np.log(at.variance[c])
+        if value[c] > bar or (value[c] == bar and c < best):
             best = c
     return best
 
@@ -154,7 +178,7 @@ def rank(
     Candidates are in ascending order; of equals the lowest row wins. ``out`` comes in with -1 where the choice is free;
     a candidate it holds already stays there, and is shown nowhere else.
     """
-    at = room(features, candidates, sigma, len(out))
+    at = room(features, candidates, sigma, len(out), False)
     _rank(weights, covariance, gamma, diversity, sigma, candidates, out, at)
 
 

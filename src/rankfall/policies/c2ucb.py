@@ -146,5 +146,5 @@ class C2UCB(Policy):
             np.empty((k, columns)),
             np.empty(k),
             np.empty(columns),
-            c2ucb.room(self._features, rows, settings.sigma, k),
+            c2ucb.room(self._features, rows, settings.sigma, k, True),
         )

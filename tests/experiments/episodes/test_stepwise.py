@@ -147,6 +147,12 @@ def test_the_runs_above_are_long_enough_for_what_ends_a_loop():
         assert len(blocks.blocks) > 1
 
 
+def test_more_items_than_c2ucb_keeps_products_of():
+    rng = np.random.default_rng(10)
+    policy = rankfall.C2UCB(Catalog(relevance=rng.normal(size=(260, 3))), diversity=0.5)
+    check_equal(policy, User(PerItem(rng.random(260)), clicks("position", rng)), 3, steps=100)
+
+
 def test_newcomers():
     rng = np.random.default_rng(9)
     for model in ("position", "cascade"):

@@ -46,7 +46,7 @@ class CascadeLinUCB(LinearPolicy):
     ``O = I + sum z z'`` and ``beta = O^-1 sum r z`` over the items seen so far: those down to the first click.
 
     With ``cut`` it is ``min(mu_a, 1)`` instead: a probability is never more. So it stands in public code that others
-    compare with (zixinzh/2021-JMLR, of Zhong, Chueng, Tan: Thompson Sampling Algorithms for Cascading Bandits, JMLR
+    compare with (zixinzh/2021-JMLR, of Zhong, Cheung, Tan: Thompson Sampling Algorithms for Cascading Bandits, JMLR
     2021); the code of RecurRank's authors (shuaili8/OnlineLearningToRank) cuts nothing. From memory, the paper has the
     cut as well. Items whose bounds are all above 1 are equal then, and as in that code the lower row is shown first: as
     long as bounds are wide, most of a list is not chosen at all. Cut, all items are scored for each list, as no
