@@ -18,7 +18,7 @@ import matplotlib as mpl
 import numpy as np
 from marked import fill
 from matplotlib.figure import Figure
-from yandex_studies import KINDS, K, forgetting, policies, rows, users
+from yandex_studies import KINDS, K, compared, rows, users
 from yandex_users import WORDS
 
 from rankfall.arrays import FloatArray
@@ -28,8 +28,6 @@ from rankfall.experiments.figures.saving import save
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "yandex.md"
 DRAWN = ("CM", "PBM", "DCM")
 FIRST, ATTRACTIVE = "the first five documents", "the most attractive five, in order"
-
-ORDER = (*policies(2), *(name for name in forgetting(2) if name not in policies(2)))
 
 COMPARED = (
     ("BatchRank", "RankedEXP3"),
@@ -67,7 +65,8 @@ def found(models: dict[str, Any], file: Path, steps: int) -> Found:
     result: Found = {}
     for kind in [kind for kind in KINDS if kind in runs]:
         queries = sorted(set.intersection(*(set(ours) for ours in runs[kind].values())))
-        result[kind] = {name: [runs[kind][name][query] for query in queries] for name in ORDER if name in runs[kind]}
+        names = [name for name in compared(kind, steps) if name in runs[kind]]
+        result[kind] = {name: [runs[kind][name][query] for query in queries] for name in names}
         if kind in WORDS and queries:
             marks, people = next(iter(result[kind].values()))[0]["marks"], users(models, kind, steps)
             result[kind][FIRST] = [always(range(K), people[query], marks) for query in queries]

@@ -69,6 +69,11 @@ def forgetting(steps: int) -> dict[str, Policy]:
     }
 
 
+def compared(kind: str, steps: int) -> dict[str, Policy]:
+    """The policies that are compared on users of a kind."""
+    return forgetting(steps) if kind == "changing CM" else policies(steps)
+
+
 def users(models: dict[str, Any], kind: str, steps: int) -> list[Any]:
     """A user for each query; one who changes goes through some queries, drawn at random."""
     if kind != "changing CM":
@@ -97,7 +102,7 @@ def run(models: dict[str, Any], kinds: tuple[str, ...], queries: int, steps: int
         (case, policy)
         for number in range(min(queries, len(models["CM"])))
         for kind in kinds
-        for name, policy in (forgetting(steps) if kind == "changing CM" else policies(steps)).items()
+        for name, policy in compared(kind, steps).items()
         if (case := (kind, name, number, steps)) not in known
     ]
     with ThreadPoolExecutor(workers) as pool, file.open("a", buffering=1) as lines:
