@@ -169,8 +169,18 @@ class Served:
         self._reserved.close()
 
 
-def make_catalog(path: Path, items: int = 200, topics: int = 6, features: int = 4, seed: int = 1) -> Path:
-    rankfall.generate(items=items, topics=topics, features=features, seed=seed).catalog.write_parquet(path)
+def make_catalog(
+    path: Path,
+    items: int = 200,
+    topics: int = 6,
+    features: int = 4,
+    seed: int = 1,
+    attributes: Callable[[int], dict[str, Any]] = lambda _: {},
+) -> Path:
+    """A file of generated items, whose ids are 0, 1, ...; ``attributes`` says what is known of each beside features."""
+    catalog = rankfall.generate(items=items, topics=topics, features=features, seed=seed).catalog
+    known = [attributes(item) for item in range(items)]
+    catalog.with_attributes({name: [one[name] for one in known] for name in known[0]}).write_parquet(path)
     return path
 
 
