@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankfall.cli.column_names import one_model_options
+from rankfall.cli.log_options import one_model_options
 from rankfall.cli.progress import progress_bar
 
 if TYPE_CHECKING:
