@@ -167,7 +167,8 @@ def main(
     passed = all(one["passed"] for one in found.values())
     day = datetime.now(UTC).date().isoformat()
     store = "" if only is None else f" --only {only}"
-    words = f"`python scripts/soak.py --minutes {minutes:g} --kills {kills} --seed {seed}{store}`, on {day}:"
+    pace = f"--minutes {minutes:g} --kills {kills} --check-every {check_every:g}"
+    words = f"`python scripts/soak.py {pace} --seed {seed}{store}`, on {day}:"
     click.echo(json.dumps(found, indent=2))
     text = markdown(found, words)
     click.echo(text)
