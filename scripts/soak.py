@@ -80,6 +80,7 @@ class Run:
             "lists acknowledged": len(callers.shown),
             "feedback acknowledged": sum(len(one.results) for one in callers.shown),
             "outcomes acknowledged": callers.seen["outcome"],
+            "topics added": len(callers.expected.topics),
             "lists in a context": sum("context" in one.request for one in callers.shown),
             "lists under rules": sum(one.model == "ruled" for one in callers.shown),
             "priors learned": told.compared.get("priors", 0),

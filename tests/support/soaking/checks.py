@@ -161,8 +161,16 @@ def check_expected(site: Site, callers: SoakCallers) -> None:
     expected = callers.expected
     for served in site.servers:
         wait_until(lambda served=served: served.model("changing")["settings"]["gamma"] == expected.gamma)  # type: ignore[misc]
+        topics = wait_until(lambda served=served: _with_topics(served, expected.topics))  # type: ignore[misc]
+        assert topics[-len(expected.topics) or len(topics) :] == expected.topics, topics
         for item, told in expected.items.items():
             wait_for_item(served, item, told)
+
+
+def _with_topics(served: Served, expected: list[str]) -> list[str] | None:
+    """The topics of a server, once it has these."""
+    topics: list[str] = served.get("/v1/catalog")["topics"]
+    return topics if set(expected) <= set(topics) else None
 
 
 def wait_for_item(served: Served, item: int, expected: dict[str, Any] | None) -> None:

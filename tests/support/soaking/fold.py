@@ -91,8 +91,9 @@ class Export:
             self._lessons.setdefault((row["model"], row["owner"]), []).append(lesson)
 
         self._items: dict[int, list[tuple[int, str | None]]] = {}  # of each item, what was known of it since when
-        catalog = pl.read_parquet(folder / "catalog.parquet").select("id", "version", "attributes")
-        for item, version, attributes in catalog.iter_rows():
+        catalog = pl.read_parquet(folder / "catalog.parquet")
+        self._features = sum(name.startswith("relevance:") for name in catalog.columns)
+        for item, version, attributes in catalog.select("id", "version", "attributes").iter_rows():
             self._items.setdefault(item, []).append((version, attributes))
 
     def attributes(self, item: int, version: int) -> dict[str, Any]:
@@ -115,10 +116,11 @@ class Export:
             else Rewards(*(rewards[k] / max(rewards.values()) for k in ("click", "purchase")))
         )
         lessons = self._lessons.get((model, owner), [])
-        stretches = self._stretches(model)
-        columns = len(lessons[0].shown[0]) if lessons else 1
+        if not lessons:
+            return Ridge(0)
+        stretches, columns = self._stretches(model), len(lessons[0].shown[0])
         units = np.ones(columns) if scales is None else np.repeat(scales, columns)
-        state = Ridge(len(units), *self._prior(model, stretches), units=units)
+        state = Ridge(len(units), *self._prior(model, stretches, columns), units=units)
         for lesson in _counted(lessons, stretches):
             shown = lesson.shown
             if lesson.context is not None:
@@ -126,8 +128,8 @@ class Export:
             state.learn(shown * units, lesson.click, worth, lesson.outcomes)
         return state
 
-    def _prior(self, model: str, stretches: list[Stretch]) -> tuple[np.ndarray, np.ndarray] | tuple[()]:
-        """Mean and precision of the last prior that counts, if there is one."""
+    def _prior(self, model: str, stretches: list[Stretch], columns: int) -> tuple[np.ndarray, np.ndarray] | tuple[()]:
+        """Mean and precision of the last prior that counts, if there is one; nothing is known of later topics."""
         told = self.decisions.filter(pl.col("model") == model, pl.col("kind") == "prior").sort("seq")
         counted = [
             body
@@ -138,7 +140,10 @@ class Export:
         if not counted:
             return ()
         prior = decode_prior(base64.b64decode(json.loads(counted[-1])["prior"]))
-        return prior.mean, np.linalg.inv(prior.covariance)
+        old = np.r_[0 : len(prior.mean) - self._features, columns - self._features : columns]
+        mean, covariance = np.zeros(columns), np.eye(columns)
+        mean[old], covariance[np.ix_(old, old)] = prior.mean, prior.covariance
+        return mean, np.linalg.inv(covariance)
 
     def _stretches(self, model: str) -> list[Stretch]:
         """The stretches of the journal that a model has learned from."""

@@ -31,6 +31,10 @@ OFTEN = 0.5
 """How likely each of the two outcomes is that a list of a model with rewards may have: one early, one late."""
 
 
+NEW_TOPICS = 4
+"""Topics that are added at most: each adds columns to what all models have learned."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What somebody did with an item of a list, beside the click."""
@@ -46,6 +50,7 @@ class Expected:
 
     gamma: float = 1.0
     items: dict[int, dict[str, Any] | None] = field(default_factory=dict)  # what was told; None if taken out
+    topics: list[str] = field(default_factory=list)  # those added
     snapshots: list[str] = field(default_factory=list)
     outcomes: dict[str, list[Outcome]] = field(default_factory=dict)  # by list
     raced: list[str] = field(default_factory=list)  # users who were ranked for while they were forgotten
@@ -156,9 +161,16 @@ class SoakCallers(Callers):
 
         def put() -> None:
             item, relevance = rng.choice(CHANGING), [rng.randrange(-10, 10) / 10 for _ in range(4)]
-            told = {"relevance": relevance, "coverage": {}, "attributes": attributes_of(rng.randrange(1000))}
+            coverage = {topic: 0.5 for topic in expected.topics if rng.random() < 0.5}
+            told = {"relevance": relevance, "coverage": coverage, "attributes": attributes_of(rng.randrange(1000))}
             send("PUT", f"/v1/catalog/items/{item}", json=told)
             expected.items[item] = told
+
+        def topic() -> None:
+            if len(expected.topics) < NEW_TOPICS and rng.random() < 0.25:
+                name = f"topic {len(expected.topics)} of the soak"
+                send("POST", "/v1/catalog/topics", json={"topics": [name]})
+                expected.topics.append(name)
 
         def stock() -> None:
             item, there = rng.choice(STOCKED), rng.random() < 0.5
@@ -183,7 +195,7 @@ class SoakCallers(Callers):
         def reset() -> None:
             send("POST", "/v1/models/changing/reset", json={})
 
-        changes = [settings, settings, put, put, stock, stock, take_out, snapshot, restore, reset]
+        changes = [settings, settings, put, put, topic, stock, stock, take_out, snapshot, restore, reset]
         while not self._done.is_set():
             rng.choice(changes)()
             self._happened("changed")
