@@ -90,7 +90,7 @@ def test_panels_show_means_over_users_and_their_standard_errors() -> None:
     runs = made(users=4, repeats=3)
     row = Panels("tradeoff", tuple(range(11)), tuple(i / 10 for i in range(11)), "λ", "tradeoff λ", (0.1, 0.5, 0.9))
     figure = figures.sweeps_figure(means(checked(runs)), [row], PAPER)
-    assert titles(figure) == ["(a) λ = 0.1", "(b) λ = 0.5", "(c) λ = 0.9", "(d) all λ"]
+    assert titles(figure) == ["(a) λ = 0.1", "(b) λ = 0.5", "(c) λ = 0.9", "(d) every λ"]
     users = (
         runs.filter(sweep="tradeoff", value=0.5, case="CascadeHybrid").group_by("user", "step").agg(pl.mean("regret"))
     )
