@@ -210,9 +210,11 @@ def check_lists(export: Export, callers: SoakCallers) -> None:
 def check_list(row: dict[str, Any], one: Shown) -> None:
     """One list is what the caller got, and has the feedback that the caller gave."""
     assert (row["model"], row["items"]) == (one.model, one.items)
-    for name in ("context", "rules"):
+    asked = {"context": one.request.get("context"), "rules": one.request.get("rules")}
+    asked["candidate_features"] = [each for each in one.request.get("candidates", []) if isinstance(each, dict)] or None
+    for name, told in asked.items():
         said = None if row[name] is None else json.loads(row[name])
-        assert said == one.request.get(name), f"{one} was asked with another {name}: {row}"
+        assert said == told, f"{one} was asked with another {name}: {row}"
     if one.results[:1] == ["late"] or not one.said:
         assert row["result"] in (None, "expired"), f"{one} has feedback: {row}"
         assert one.model == "brief" or row["result"] is None, f"{one} expired: {row}"

@@ -20,7 +20,7 @@ from served import Served, make_catalog
 from waiting import wait_until
 
 from rankfall.wire.rules import rule_to_json
-from soaking.situations import CONTEXT, RULES, attributes_of
+from soaking.situations import CONTEXT, FEATURES, RULES, attributes_of
 
 CLOCKS = Path(__file__).parent / "shifted_clock"
 A_DAY = 86_400
@@ -33,8 +33,13 @@ MODELS: dict[str, dict[str, Any]] = {
     "brief": {"feedback_wait": BRIEF},
     "changing": {"feedback_wait": A_DAY},
     "earning": {"feedback_wait": A_DAY, "rewards": REWARDS},
-    "in_context": {"feedback_wait": A_DAY, "rewards": REWARDS, "context": CONTEXT},
-    "ruled": {"feedback_wait": A_DAY, "rules": [rule_to_json(rule) for rule in RULES]},
+    "in_context": {"feedback_wait": A_DAY, "rewards": REWARDS, "context": CONTEXT, "request_features": FEATURES},
+    "ruled": {
+        "feedback_wait": A_DAY,
+        "rules": [rule_to_json(rule) for rule in RULES],
+        "control": 0.1,
+        "randomize": 0.1,
+    },
 }
 
 

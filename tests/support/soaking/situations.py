@@ -11,6 +11,8 @@ from plain_rules import broken_at
 from rankfall.wire.rules import Apart, AtLeast, AtMost, Only, Rule, rule_to_json
 
 CONTEXT = {"hour": {"kind": "hour"}, "device": {"kind": "category", "levels": ["tv", "web"]}}
+FEATURES = {"match": {"scale": 2.0}}
+"""What candidates may have in one request."""
 FACTORS = np.array([0, 1, 1, 2, 2])
 """Of each of the five numbers that a context becomes: a constant, the hour as two of them, and each level."""
 RULES: tuple[Rule, ...] = (
@@ -37,11 +39,19 @@ def situation(model: str, rng: random.Random) -> dict[str, Any]:
     """What a request to a model says beside who asks; now and then nothing."""
     if model == "in_context" and rng.random() < 0.9:
         said: dict[str, Any] = {"hour": rng.randrange(96) / 4, "device": rng.choice(["tv", "web", "watch"])}
-        return {"context": {name: said[name] for name in rng.sample(list(said), rng.randint(1, 2))}}
+        context = {"context": {name: said[name] for name in rng.sample(list(said), rng.randint(1, 2))}}
+        return context | (_candidates(rng) if rng.random() < 0.5 else {})
     if model == "ruled":
         baseline = {"baseline": rng.sample(LASTING, 4 * K)} if rng.random() < 0.5 else {}
         return baseline | ({"rules": [rule_to_json(ASKED)]} if rng.random() < 0.5 else {})
     return {}
+
+
+def _candidates(rng: random.Random) -> dict[str, Any]:
+    """Some items, a few of them with how well they match; the first of them are the baseline."""
+    items = rng.sample(LASTING, 4 * K)
+    told = [{"id": item, "features": {"match": rng.randrange(9) / 2}} if rng.random() < 0.5 else item for item in items]
+    return {"candidates": told, "baseline": items[:K]}
 
 
 def check_rules(answer: Mapping[str, Any], request: Mapping[str, Any], attributes: Sequence[Mapping[str, Any]]) -> None:
