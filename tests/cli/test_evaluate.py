@@ -70,6 +70,29 @@ def test_a_table_numbers_and_a_figure(folder: Path, tmp_path: Path, reward: str)
     assert (out / "estimates.svg").exists()
 
 
+def test_the_click_model_is_chosen_and_told_or_given(folder: Path, tmp_path: Path) -> None:
+    log = ["evaluate", folder / "clicks.parquet", "--catalog", folder / "items.parquet", "--policy", "CascadeUCB1"]
+    log += ["--resamples", 0, "--no-simulation", "--out", tmp_path]
+    said = " ".join(call(*log).split())
+    found = json.loads((tmp_path / "evaluation.json").read_text())["fitted"]
+    assert f"Fitted users: {found['model']}, on 1,500 lists of the first part; of 8 click models the one" in said
+    assert round(found["likelihoods"][found["model"]], 4) == round(max(found["likelihoods"].values()), 4)
+    said = " ".join(call(*log, "--click-model", "dbn").split())
+    assert "Fitted users: dynamic_bayesian, on 1,500 lists of the first part" in said
+    assert "of 8 click models" not in said
+
+
+def test_lists_longer_than_those_of_the_first_part(folder: Path, tmp_path: Path) -> None:
+    rows = pl.read_parquet(folder / "clicks.parquet").filter((pl.col("list") > LISTS // 2) | (pl.col("position") == 1))
+    rows.write_parquet(tmp_path / "clicks.parquet")
+    said = call("evaluate", tmp_path / "clicks.parquet", "--catalog", folder / "items.parquet", "--policy", "CascadeTS")
+    assert "Lists have up to 2 items, and in the first part, which users are fitted to, up to 1" in " ".join(
+        said.split()
+    )
+    assert "SN-RIPS" in said
+    assert "direct" not in said.split("Fitted users")[0].split("Right on average")[0]
+
+
 def test_an_export_of_a_service_that_draws(tmp_path: Path) -> None:
     few = list(CATALOG.ids[:4])
     with running(str(tmp_path / "data"), randomize=0.5, k=2) as engine:

@@ -51,7 +51,7 @@ def saved(gamma: float = 0.0) -> CascadeLinUCB:
 def test_estimates_from_lists_drawn_uniformly() -> None:
     log, policy = uniform_log(), saved()
     moment = moment_after(log, 0.5)
-    fitted = best_fit(read_log(clicks_until(log, moment)))
+    fitted = best_fit(read_log(clicks_until(log, moment)), "any").fitted
     judged = judged_lists(log, moment)
     assert (judged.basis, len(judged)) == ("positions", LISTS // 2)
     found = judge(log, judged, saved_snapshot("saved", policy), "any", partial(reward_model, fitted, counted="any"))
@@ -120,5 +120,17 @@ def test_a_log_without_chance_gives_bounds_that_hold(counted: str) -> None:
 
 def test_too_few_lists_are_refused() -> None:
     log = uniform_log()
-    with pytest.raises(ProblemError, match="1 lists with feedback are left"):
+    with pytest.raises(ProblemError, match=r"and 1 list can be used; two at least are needed\. Log for longer"):
         judged_lists(log, LISTS - 2)
+    strange = Catalog(relevance=CATALOG.relevance, ids=[f"other{n}" for n in range(ITEMS)])
+    rows = draw_log(USER, uniform_lists()).with_columns(pl.format("i{}", "item").alias("item"))
+    other = ClickLogToReplay("simulated", read_click_log(rows), strange)
+    with pytest.raises(ProblemError, match=r"0 lists can be used.* 3,000 lists with items that are not in the catalog"):
+        judged_lists(other, LISTS // 2 - 1)
+
+
+def test_chances_at_positions_alone_are_told_to_be_of_no_use() -> None:
+    log = a_log(uniform_lists(), propensity_at_position=np.full((LISTS, K), 1 / ITEMS))
+    judged = judged_lists(log, moment_after(log, 0.5))
+    assert judged.basis == "nothing"
+    assert any("not used without propensity_given_above" in note for note in judged.notes)

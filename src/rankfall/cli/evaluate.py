@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rankfall.cli.click_model_names import ClickModelName
 from rankfall.cli.column_names import one_model_options
 from rankfall.cli.progress import progress_bar
 
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
     from rankfall.estimates import CountedAs
     from rankfall.history.evaluation import Snapshot
     from rankfall.history.replayable import ReplayableLog
+    from rankfall.users.fitting.fitted_table import Model
+
+TOO_LONG = (
+    "Lists have up to {} items, and in the first part, which users are fitted to, up to {}: so there is neither "
+    "Cascade-DR, nor the direct method, nor a simulation"
+)
 
 
 @click.command(name="evaluate")
@@ -65,6 +72,12 @@ if TYPE_CHECKING:
     show_default=True,
     help="Resamples for intervals by the bootstrap; 0 for none.",
 )
+@click.option(
+    "--click-model",
+    type=ClickModelName(),
+    help="The click model of the users fitted to the first part, for Cascade-DR, the direct method and simulations.  "
+    "[default: the one under which lists set aside are most likely]",
+)
 @click.option("--no-simulation", is_flag=True, help="Do not simulate how policies go on learning.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all random numbers.")
 @click.option(
@@ -83,6 +96,7 @@ def command(
     draws: int,
     count_among: int,
     resamples: int,
+    click_model: Model | None,
     no_simulation: bool,
     seed: int,
     out: Path | None,
@@ -96,7 +110,7 @@ def command(
     """
     from rich.console import Console
 
-    from rankfall.cli.evaluate_tables import plain, rows_of_figure, say
+    from rankfall.cli.evaluate_tables import Evaluation, plain, rows_of_figure, say
     from rankfall.experiments.figures.estimates import estimates_figure
     from rankfall.experiments.figures.saving import save
     from rankfall.files import replacing
@@ -108,30 +122,33 @@ def command(
 
     log = open_log(path, model=log_model, catalog=catalog, columns=dict(columns))
     moment = moment_after(log, learn_from)
-    snapshots = [_snapshot(log, words, moment) for words in policies]
-    fitted = best_fit(read_log(clicks_until(log, moment)), seed)
     judged = judged_lists(log, moment, count_among, seed)
+    snapshots = [_snapshot(log, words, moment) for words in policies]
+    chosen = best_fit(read_log(clicks_until(log, moment)), counted, click_model, seed)
+    notes, k = [], judged.items.shape[1]
+    too_long = k > chosen.fitted.positions
+    if too_long:
+        notes.append(TOO_LONG.format(k, chosen.fitted.positions))
     with progress_bar("judging", len(judged) * len(snapshots)) as step:
-        model = partial(reward_model, fitted, counted=counted)
+        model = None if too_long else partial(reward_model, chosen.fitted, counted=counted)
         ask = partial(judge, log, judged, draws=draws, resamples=resamples, seed=seed, progress=step)
         found = [ask(one, counted, model) for one in snapshots]
     simulated = {}
-    if not no_simulation:
+    if not (no_simulation or too_long):
         from rankfall.cli.evaluate_simulation import going_on
 
         newest = log.catalog(judged.events[-1]["catalog_version"])
-        simulated = going_on(snapshots, newest, fitted, judged.items.shape[1], len(judged), counted, seed)
-    say(Console(), judged, found, simulated, fitted, counted)
+        simulated = going_on(snapshots, newest, chosen.fitted, k, len(judged), counted, seed)
+    evaluation = Evaluation(judged, found, simulated, chosen, counted, notes)
+    say(Console(), evaluation)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-        numbers = plain(judged, found, simulated, fitted, counted)
         with replacing(out / "evaluation.json") as temporary:
-            temporary.write_text(json.dumps(numbers, indent=2) + "\n")
-        what = "lists clicked" if counted == "any" else "clicks on a list"
-        rows = rows_of_figure(found)
+            temporary.write_text(json.dumps(plain(evaluation), indent=2) + "\n")
+        rows, logged = rows_of_figure(found), evaluation.logged
         written = [out / "evaluation.json"]
         if rows:
-            figure = estimates_figure(rows, logged=judged.earned(counted).value, what=what)
+            figure = estimates_figure(rows, logged=(logged.value, logged.low, logged.high), what=evaluation.what)
             written += save(figure, out / "estimates")
         for each in written:
             click.echo(f"Wrote {each}.")

@@ -13,7 +13,6 @@ from rankfall.estimates import CountedAs, Interval, drawn_lists
 from rankfall.experiments.simulation import simulate
 from rankfall.history.evaluation import Snapshot
 from rankfall.users.fitting.fitted import Fitted
-from rankfall.users.fitting.reward_model import user_of_catalog
 
 REPEATS = 5
 
@@ -37,9 +36,9 @@ def going_on(
 ) -> dict[str, GoingOn]:
     """For each policy with one state for all, by name; those with a state for each user are left out."""
     found: dict[str, GoingOn] = {}
-    if catalog is None or k > fitted.positions:
+    if catalog is None:
         return found
-    user = user_of_catalog(fitted, catalog.ids, counted)
+    user = fitted.over(catalog.ids).user(k, counted)
     for snapshot in snapshots:
         if snapshot.scope != "global":
             continue

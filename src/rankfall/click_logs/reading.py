@@ -71,6 +71,7 @@ def read_click_log(
     frame = pl.DataFrame([checked(table, values, whole_ids=whole_ids) for values in frame.get_columns()])
     frame, start = _laid_out(table, frame, mixed_rows)
     _check_context(table, frame, start)
+    _check_chances(table, frame, start)
     missing = [pl.lit(None, kind).alias(name) for name, kind in CONTEXT.items() if name not in frame.columns]
     context = frame[start[:-1]].with_columns(missing).select("list", *CONTEXT)
     chances = {name: frame[column].to_numpy() for column, name in CHANCES.items() if column in frame.columns}
@@ -147,6 +148,21 @@ def _check_context(table: Table, frame: pl.DataFrame, start: IntArray) -> None:
                     frame["row"][at],
                     f"list {frame['list'][at]!r} has more than one {name}: {said}; expected the same in all its rows",
                 )
+
+
+def _check_chances(table: Table, frame: pl.DataFrame, start: IntArray) -> None:
+    """Raise for the first list whose chances contradict each other, by more than they may be rounded."""
+    if any(column not in frame.columns for column in CHANCES):
+        return
+    given, alone = (frame[column].to_numpy()[start[:-1]] for column in CHANCES)
+    wrong = np.flatnonzero(np.abs(given - alone) > 0.02 * alone)
+    if len(wrong):
+        n = int(wrong[0])
+        raise table.wrong(
+            frame["row"][int(start[n])],
+            f"at position 1 of list {frame['list'][int(start[n])]!r} propensity_given_above is {given[n]:g} and "
+            f"propensity_at_position {alone[n]:g}; nothing stands above, so expected the same",
+        )
 
 
 def _check_items(table: Table, frame: pl.DataFrame, log: ClickLog) -> None:

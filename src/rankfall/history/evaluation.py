@@ -44,19 +44,22 @@ class Snapshot:
     about : what it is a snapshot of, in words.
     scope : whose state it has: one for all, or for each segment or user.
     policy_of : the policy with the state of an owner, over a catalog.
+    notes : what there is to know of it.
     """
 
     name: str
     about: str
     scope: Scope
     policy_of: Callable[[str, Catalog], Policy]
+    notes: tuple[str, ...] = ()
 
 
 def learned_snapshot(log: ReplayableLog, name: str, policy: str, gamma: float, until: Any) -> Snapshot:
     """A policy of this name as it is after the log up to a moment."""
     done = replay(log, policy, gamma, until=until)
     about = f"as learned from the first {done.counts.learned:,} lists with feedback"
-    return Snapshot(name, about, done.scope, done.policy_of)
+    notes = tuple(note for note in done.notes if note not in log.notes)
+    return Snapshot(name, about, done.scope, done.policy_of, notes)
 
 
 def saved_snapshot(name: str, policy: Policy) -> Snapshot:

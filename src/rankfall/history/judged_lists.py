@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -26,6 +26,9 @@ NO_CHANCE = (
     "said: bounds, if clicks do not depend on the items below; click rates of items at positions, if nothing else "
     'matters; and what fitted users would click. For estimates set "randomize" in the settings of the model, or give '
     "propensity_given_above in a click log"
+)
+ONLY_AT_POSITION = (
+    "propensity_at_position is not used without propensity_given_above, the chance of each item given those above it"
 )
 WHOLE_LISTS = (
     "The log knows the chances of whole lists and not of positions, so only IPS on whole lists can be computed; "
@@ -82,11 +85,7 @@ def judged_lists(log: ReplayableLog, since: Any, draws: int = 1_000, seed: int =
     """
     lists = log.events()
     again = chances_of_draws(log, lists, since, draws, seed)
-    left_out = {
-        "without feedback": 0,
-        "with items that are not in the catalog": 0,
-        "with a chance that is not known": 0,
-    }
+    left_out = dict.fromkeys((NO_FEEDBACK, NOT_IN_CATALOG, NOT_DRAWN), 0)
     groups: dict[Basis, list[tuple[dict[str, Any], ListChances]]] = {"positions": [], "lists": [], "nothing": []}
     for event in lists.filter(pl.col("created") > since).iter_rows(named=True):
         catalog = log.catalog(event["catalog_version"])
@@ -102,8 +101,12 @@ def judged_lists(log: ReplayableLog, since: Any, draws: int = 1_000, seed: int =
     basis: Basis = "positions" if groups["positions"] else "lists" if groups["lists"] else "nothing"
     used = groups[basis]
     left_out[NOT_DRAWN] = sum(map(len, groups.values())) - len(used)
+    left_out = {why: n for why, n in left_out.items() if n}
     if len(used) < 2:
-        raise ProblemError(f"{len(used)} lists with feedback are left to judge policies by; log for longer")
+        raise ProblemError(
+            f"policies are judged by the lists after the first part, and {counted_lists(len(used))} can be used; two "
+            f"at least are needed. {'. '.join(told_left_out(left_out)) or 'Log for longer'}"
+        )
     notes = [
         *log.notes,
         *([] if again.why is None else [f"Chances of lists that were drawn are not known: {again.why}"]),
@@ -118,8 +121,20 @@ def judged_lists(log: ReplayableLog, since: Any, draws: int = 1_000, seed: int =
         notes.append(
             f"{again.too_low:,} lists were too rare to be counted; their weights are cut, which makes values too low"
         )
+    if basis == "nothing" and any(event.get("propensity_at_position") is not None for event, _ in used):
+        notes.append(ONLY_AT_POSITION)
     notes += {"positions": [], "lists": [WHOLE_LISTS], "nothing": [NO_CHANCE]}[basis]
-    return _laid_out(used, basis, {why: n for why, n in left_out.items() if n}, tuple(notes))
+    return _laid_out(used, basis, left_out, tuple(notes))
+
+
+def counted_lists(n: int) -> str:
+    """How many lists, in words."""
+    return f"{n:,} list" if n == 1 else f"{n:,} lists"
+
+
+def told_left_out(left_out: Mapping[str, int]) -> list[str]:
+    """Which lists are left out, in words."""
+    return [f"Left out: {counted_lists(n)} {why}" for why, n in left_out.items()]
 
 
 def _chances_of(event: dict[str, Any]) -> tuple[Basis, ListChances]:
