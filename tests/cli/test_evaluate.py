@@ -104,13 +104,59 @@ def test_an_export_of_a_service_that_draws(tmp_path: Path) -> None:
     assert "Left out" in said
 
 
+def test_outcomes_are_judged_where_it_is_known_what_they_are_worth(folder: Path, tmp_path: Path) -> None:
+    rows = pl.read_parquet(folder / "clicks.parquet").with_columns((pl.col("click") * 3.0).alias("outcome:purchase"))
+    rows.write_csv(tmp_path / "clicks.csv")
+    log = ["evaluate", tmp_path / "clicks.csv", "--catalog", folder / "items.parquet", "--out", tmp_path]
+    log += ["--policy", folder / "saved.rankfall", "--policy", "CascadeTS", "--resamples", 0]
+    said = " ".join(call(*log).split())
+    assert "Share of lists clicked" in said
+    assert (
+        "The log has outcomes (purchase), which count for nothing here; say what they are worth, as in --rewards"
+        in said
+    )
+    said = " ".join(call(*log, "--rewards", "click=1,purchase=2").split())
+    assert "Worth of a list" in said
+    assert "CascadeTS: as learned" in said
+    assert "learned from the clicks alone: it counts clicks" in said
+    saved, _ = json.loads((tmp_path / "evaluation.json").read_text())["policies"]
+    truth = 7.0 * USER.reward([1, 3])  # a click, and three purchases of 2
+    for name in ("rips", "cascade_dr"):
+        assert abs(saved["estimates"][name]["value"] - truth) < 4 * saved["estimates"][name]["error"]
+    assert saved["estimates"]["direct"]["value"] == pytest.approx(truth, rel=0.1)
+    assert saved["simulated"]["snapshot"] == pytest.approx(truth, rel=0.1)
+    replayed = call("replay", *log[1:4], "--policy", "CascadeLSB")
+    assert "which count for nothing here" in " ".join(replayed.split())
+    assert "does not say what clicks and outcomes are worth" in call(*log, "--reward", "worth", code=2)
+
+
+def test_simulated_policies_get_the_requests_of_the_log(tmp_path: Path) -> None:
+    few = list(CATALOG.ids[:4])
+    with running(str(tmp_path / "data"), randomize=0.5, k=2) as engine:
+        drive(engine, 200, candidates=few, k=2)
+        export(engine.store, tmp_path / "log")
+    call("evaluate", tmp_path / "log", "--policy", "CascadeLinUCB,gamma=0", "--resamples", 0, "--out", tmp_path)
+    (found,) = json.loads((tmp_path / "evaluation.json").read_text())["policies"]
+    assert found["simulated"]["snapshot"] == pytest.approx(found["estimates"]["direct"]["value"])  # the same lists
+
+
+def test_a_model_of_each_user_goes_on_with_users_who_differ(tmp_path: Path) -> None:
+    with running(str(tmp_path / "data"), randomize=0.5, scope="user", across_users=False) as engine:
+        drive(engine, 300)
+        export(engine.store, tmp_path / "log")
+    said = call("evaluate", tmp_path / "log", "--policy", "CascadeLinUCB", "--resamples", 0, "--out", tmp_path)
+    assert "simulated on 4 users fitted one by one to features and topics" in " ".join(said.split())
+    found = json.loads((tmp_path / "evaluation.json").read_text())
+    assert found["policies"][0]["simulated"]["lists"] == found["lists"]
+
+
 def test_a_log_without_chance_is_told_what_can_be_said(tmp_path: Path) -> None:
     with running(str(tmp_path / "data")) as engine:
         drive(engine, 60)
         export(engine.store, tmp_path / "log")
     said = " ".join(call("evaluate", tmp_path / "log", "--policy", "CascadeLinUCB", "--reward", "clicks").split())
     assert "at least" in said
-    assert "click rates of items" in said
+    assert "items at positions" in said
     assert "No list that was judged is known to be drawn" in said
     assert "RIPS" not in said
 

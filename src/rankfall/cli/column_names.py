@@ -17,6 +17,7 @@ class ColumnName(click.ParamType[tuple[str, str]]):
     name = "what=name"
 
     def __init__(self, allowed: Sequence[str]) -> None:
+        """What ends with a colon may be followed by anything."""
         self._allowed = tuple(allowed)
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
@@ -24,7 +25,8 @@ class ColumnName(click.ParamType[tuple[str, str]]):
         if isinstance(value, tuple):
             return value[0], value[1]
         what, _, column = str(value).partition("=")
-        if what not in self._allowed or not column:
+        begins = any(one.endswith(":") and what.startswith(one) and what != one for one in self._allowed)
+        if not (what in self._allowed or begins) or not column:
             allowed = ", ".join(self._allowed)
             self.fail(f"{value!r} is not of the form what=name, with what one of {allowed}", param, ctx)
         return what, column
@@ -65,6 +67,9 @@ def one_model_options(command: C) -> C:
 def click_log_columns(command: C) -> C:
     """The option ``--column`` for a click log."""
     chances = ("propensity", "propensity_given_above", "propensity_at_position")
-    allowed = ("list", "position", "item", "click", "user", "segment", "time", *chances)
-    words = f"Which column holds what, such as item=product_id ({', '.join(allowed)}). May be repeated."
+    allowed = ("list", "position", "item", "click", "user", "segment", "time", *chances, "outcome:")
+    words = (
+        f"Which column holds what, such as item=product_id or outcome:purchase=bought ({', '.join(allowed[:-1])}, "
+        "outcome:TYPE). May be repeated."
+    )
     return column_option(allowed, words)(command)

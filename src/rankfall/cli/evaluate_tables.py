@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from rankfall.cli.evaluate_simulation import GoingOn
-    from rankfall.estimates import CountedAs, Estimate, Interval
+    from rankfall.estimates import Estimate, Interval
     from rankfall.history.evaluation import Judgement
-    from rankfall.history.judged_lists import JudgedLists
+    from rankfall.history.judged_lists import Earning, JudgedLists
     from rankfall.users.fitting.reward_model import ChosenFit
 
 LABELS = {
@@ -46,28 +46,29 @@ class Evaluation:
     ----------
     judged : the lists that policies are judged by.
     found : what each policy is worth.
-    simulated : how policies go on learning, by name.
+    people, simulated : how policies go on learning, by name, and on whom that was simulated.
     chosen : the fitted users.
-    counted : what a list earns.
+    earning : what a list earns.
     notes : what else there is to know.
     """
 
     judged: JudgedLists
     found: Sequence[Judgement]
+    people: str | None
     simulated: Mapping[str, GoingOn]
     chosen: ChosenFit
-    counted: CountedAs
+    earning: Earning
     notes: Sequence[str]
 
     @property
     def logged(self) -> Interval:
         """What a list earned, as logged."""
-        return self.judged.earned(self.counted)
+        return self.judged.earned(self.earning)
 
     @property
     def what(self) -> str:
         """What a list earns, in words."""
-        return {"any": "share of lists clicked", "clicks": "clicks on a list"}[self.counted]
+        return {"any": "share of lists clicked", "clicks": "clicks on a list", "worth": "worth of a list"}[self.earning]
 
 
 def say(console: Console, evaluation: Evaluation) -> None:
@@ -81,7 +82,7 @@ def say(console: Console, evaluation: Evaluation) -> None:
     table.add_column("", overflow="fold")
     for heading in ("value", "95 %", "bootstrap", "effective\nlists"):
         table.add_column(heading, justify="left" if heading in ("95 %", "bootstrap") else "right", no_wrap=True)
-    table.add_row("as logged", f"{logged.value:.4f}", _ends(logged.low, logged.high), "", f"{len(judged):,}")
+    table.add_row("as logged", f"{_shown(logged.value)}", _ends(logged.low, logged.high), "", f"{len(judged):,}")
     for one in found:
         table.add_section()
         table.add_row(f"[bold]{escape(one.snapshot.name)}")
@@ -108,11 +109,11 @@ def _lines(evaluation: Evaluation) -> Iterator[str]:
         for note in one.snapshot.notes:
             yield f"  Note: {note}"
     if judged.basis != "nothing":
-        yield f"{_RIGHT}{_IIPS if evaluation.counted == 'clicks' else ''}{_DIRECT}."
-    yield _users(chosen, evaluation.counted)
+        yield f"{_RIGHT}{_IIPS if evaluation.earning != 'any' else ''}{_DIRECT}."
+    yield _users(chosen, evaluation.earning)
     for name, on in evaluation.simulated.items():
         yield (
-            f"{name}, simulated on these users: {on.snapshot:.4f} as it is, {on.learning.value:.4f} "
+            f"{name}, simulated on {evaluation.people}: {_shown(on.snapshot)} as it is, {_shown(on.learning.value)} "
             f"({_ends(on.learning.low, on.learning.high)}) over {on.steps:,} lists that it learns from"
         )
     yield from told_left_out(judged.left_out)
@@ -120,32 +121,36 @@ def _lines(evaluation: Evaluation) -> Iterator[str]:
         yield f"Note: {note.removesuffix('.')}."
 
 
-def _users(chosen: ChosenFit, counted: CountedAs) -> str:
+def _users(chosen: ChosenFit, earning: Earning) -> str:
     """Which users were fitted, and why these."""
     users = f"Fitted users: {chosen.fitted.model}, on {counted_lists(chosen.fitted.lists)} of the first part"
     if len(chosen.likelihoods) < 2:
         return users
     (_, best), (second, next_best) = list(chosen.likelihoods.items())[:2]
-    clicks = "the first click of lists set aside is" if counted == "any" else "the clicks on lists set aside are"
+    clicks = "the first click of lists set aside is" if earning == "any" else "the clicks on lists set aside are"
     return (
         f"{users}; of {len(chosen.likelihoods)} click models the one under which {clicks} most likely (log-likelihood "
         f"of a list {best:.4f}, under {second} {next_best:.4f})"
     )
 
 
+def _shown(value: float) -> str:
+    return f"{value:,.4f}" if abs(value) < 100.0 else f"{value:,.2f}"
+
+
 def _ends(low: float, high: float) -> str:
-    return "" if np.isnan(low) or np.isnan(high) else f"{low:.4f} to {high:.4f}"
+    return "" if np.isnan(low) or np.isnan(high) else f"{_shown(low)} to {_shown(high)}"
 
 
 def _rows(one: Judgement) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     if one.bounds is not None:
         low, high = one.bounds.low, one.bounds.high
-        rows.append(("at least", f"{low.value:.4f}", _ends(low.low, low.high), "", ""))
-        rows.append(("at most", f"{high.value:.4f}", _ends(high.low, high.high), "", ""))
+        rows.append(("at least", f"{_shown(low.value)}", _ends(low.low, low.high), "", ""))
+        rows.append(("at most", f"{_shown(high.value)}", _ends(high.low, high.high), "", ""))
     if one.by_item is not None:
         rate = one.by_item.interval
-        rows.append(("click rates of items", f"{rate.value:.4f}", _ends(rate.low, rate.high), "", ""))
+        rows.append(("items at positions", f"{_shown(rate.value)}", _ends(rate.low, rate.high), "", ""))
     for name, found in one.estimates.items():
         size = f"{found.effective.min():,.1f}"
         ends = _ends(found.interval.low, found.interval.high)
@@ -153,11 +158,11 @@ def _rows(one: Judgement) -> list[tuple[str, ...]]:
         if np.isnan(found.value) or not found.reach:
             rows.append((LABELS[name], "none", "", "", size))
         elif name == "direct":  # an interval would not know how wrong the model may be
-            rows.append((LABELS[name], f"{found.value:.4f}", "", "", ""))
+            rows.append((LABELS[name], f"{_shown(found.value)}", "", "", ""))
         elif name in ("ips", "iips", "rips") and found.reach < len(found.effective):
-            rows.append((LABELS[name], f"too low: {found.value:.4f}", ends, again, size))
+            rows.append((LABELS[name], f"too low: {_shown(found.value)}", ends, again, size))
         else:
-            rows.append((LABELS[name], f"{found.value:.4f}", ends, again, size))
+            rows.append((LABELS[name], f"{_shown(found.value)}", ends, again, size))
     return rows
 
 
@@ -171,7 +176,7 @@ def _warnings(one: Judgement) -> list[str]:
         about["bounds hold if clicks do not depend on items below"] = ["at least, at most"]
     if one.by_item is not None:
         told = "right if clicks depend on item and position only, and what was shown not on who asked"
-        about[f"{told}; {one.by_item.missing:.0%} of its positions have no rate"] = ["click rates of items"]
+        about[f"{told}; {one.by_item.missing:.0%} of its positions have no mean"] = ["items at positions"]
     return [f"{', '.join(names)}: {told}" for told, names in about.items()]
 
 
@@ -195,11 +200,12 @@ def plain(evaluation: Evaluation) -> dict[str, Any]:
     """All of it, for JSON."""
     judged, chosen = evaluation.judged, evaluation.chosen
     return {
-        "reward": evaluation.counted,
+        "reward": evaluation.earning,
         "lists": len(judged),
         "left_out": judged.left_out,
         "notes": [*judged.notes, *evaluation.notes],
         "logged": _interval(evaluation.logged),
+        "people": evaluation.people,
         "fitted": {
             "model": chosen.fitted.model,
             "lists": chosen.fitted.lists,
@@ -216,7 +222,7 @@ def plain(evaluation: Evaluation) -> dict[str, Any]:
                 "bounds": None
                 if one.bounds is None
                 else {"low": _interval(one.bounds.low), "high": _interval(one.bounds.high)},
-                "item_rates": None if one.by_item is None else _interval(one.by_item.interval),
+                "items_at_positions": None if one.by_item is None else _interval(one.by_item.interval),
                 "simulated": None
                 if (on := evaluation.simulated.get(one.snapshot.name)) is None
                 else {"snapshot": on.snapshot, "learning": _interval(on.learning), "lists": on.steps},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -11,22 +11,27 @@ import polars as pl
 
 from rankfall.arrays import FloatArray, IntArray
 from rankfall.errors import ProblemError
-from rankfall.estimates import CountedAs, Interval, ListChances, position_rewards
+from rankfall.estimates import Interval, ListChances, position_rewards
 from rankfall.estimates.chances import NOTHING
 from rankfall.history.exported import rows_of
 from rankfall.history.logged_chances import chances_of_draws
+from rankfall.history.logged_outcomes import LoggedOutcomes
 from rankfall.history.replayable import ReplayableLog
 from rankfall.item_names import Id
+from rankfall.policies.rewards import Rewards
 
 Basis: TypeAlias = Literal["positions", "lists", "nothing"]
 """What chances are known of: each position, whole lists only, or nothing: no list was left to chance."""
 
 NO_CHANCE = (
     "No list that was judged is known to be drawn, so what would have come of other lists is not known. What can be "
-    "said: bounds, if clicks do not depend on the items below; click rates of items at positions, if nothing else "
+    "said: bounds, if clicks do not depend on the items below; means of items at positions, if nothing else "
     'matters; and what fitted users would click. For estimates set "randomize" in the settings of the model, or give '
     "propensity_given_above in a click log"
 )
+Earning: TypeAlias = Literal["any", "clicks", "worth"]
+"""What a list earns: 1 for any click, the number of its clicks, or what its clicks and outcomes are worth."""
+
 ONLY_AT_POSITION = (
     "propensity_at_position is not used without propensity_given_above, the chance of each item given those above it"
 )
@@ -47,6 +52,7 @@ class JudgedLists:
     events : the lists, as the log has them.
     items : (lists, k) items as numbers of ``ids``; -1 below the end of a shorter list.
     clicks : (lists, k).
+    worth : (lists, k) what came of each position is worth, if that is known.
     chances : under the logging policy; all 1 where nothing was left to chance.
     basis : what chances are known of.
     left_out : lists that cannot be used, by the reason.
@@ -61,13 +67,22 @@ class JudgedLists:
     basis: Basis
     left_out: dict[str, int]
     notes: tuple[str, ...]
+    worth: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.events)
 
-    def earned(self, counted: CountedAs) -> Interval:
+    def rewards(self, earning: Earning) -> FloatArray:
+        """(lists, k) what each position earned."""
+        if earning != "worth":
+            return position_rewards(self.clicks, earning)
+        if self.worth is None:
+            raise ProblemError("nobody said what clicks and outcomes are worth")
+        return self.worth
+
+    def earned(self, earning: Earning) -> Interval:
         """What a list earned, as logged."""
-        each = position_rewards(self.clicks, counted).sum(axis=1)
+        each = self.rewards(earning).sum(axis=1)
         return Interval(float(each.mean()), float(each.std(ddof=1) / np.sqrt(len(each))))
 
 
@@ -77,11 +92,14 @@ def moment_after(log: ReplayableLog, share: float) -> Any:
     return created[max(0, min(round(share * len(created)), len(created)) - 1)]
 
 
-def judged_lists(log: ReplayableLog, since: Any, draws: int = 1_000, seed: int = 0) -> JudgedLists:
+def judged_lists(
+    log: ReplayableLog, since: Any, draws: int = 1_000, seed: int = 0, rewards: Rewards | None = None
+) -> JudgedLists:
     """The lists shown after a moment, with feedback, and how likely each was.
 
     If some were drawn, only those count: of a list that was certain nobody knows what another would have earned.
-    ``draws`` is for logging policies that draw, and whose chances must be counted.
+    ``draws`` is for logging policies that draw, and whose chances must be counted; ``rewards`` says what clicks and
+    outcomes are worth, all that came until the end of the log.
     """
     lists = log.events()
     again = chances_of_draws(log, lists, since, draws, seed)
@@ -124,7 +142,14 @@ def judged_lists(log: ReplayableLog, since: Any, draws: int = 1_000, seed: int =
     if basis == "nothing" and any(event.get("propensity_at_position") is not None for event, _ in used):
         notes.append(ONLY_AT_POSITION)
     notes += {"positions": [], "lists": [WHOLE_LISTS], "nothing": [NO_CHANCE]}[basis]
-    return _laid_out(used, basis, left_out, tuple(notes))
+    found = _laid_out(used, basis, left_out, tuple(notes))
+    if rewards is None:
+        return found
+    outcomes, worth = LoggedOutcomes(log, lists, rewards), np.zeros_like(found.clicks)
+    for n, event in enumerate(found.events):
+        for position, amount in outcomes.worth_at(event["event_id"], event["clicked"]).items():
+            worth[n, position] = amount
+    return replace(found, worth=worth)
 
 
 def counted_lists(n: int) -> str:

@@ -78,9 +78,8 @@ def best_fit(log: ClickLog, counted: CountedAs, model: Model | None = None, seed
         some = np.random.default_rng(seed).permutation(log.lists)[:MOST_LISTS]
         found = {name: _held_out(log, some, name, counted) for name in FITS}
         likelihoods = {name: found[name] for name in sorted(found, key=lambda name: -round(found[name], 4))}
-    if model is None:
-        model = next(iter(likelihoods), "cascade")
-    return ChosenFit(FITS[model](log, prior=_PRIOR), likelihoods)
+    names: list[Model] = [*likelihoods, "cascade"] if model is None else [model]
+    return ChosenFit(FITS[names[0]](log, prior=_PRIOR), likelihoods)
 
 
 def _held_out(log: ClickLog, some: IntArray, name: Model, counted: CountedAs) -> float:
