@@ -125,7 +125,7 @@ def test_outcomes_are_judged_where_it_is_known_what_they_are_worth(folder: Path,
         assert abs(saved["estimates"][name]["value"] - truth) < 4 * saved["estimates"][name]["error"]
     assert saved["estimates"]["direct"]["value"] == pytest.approx(truth, rel=0.1)
     assert saved["simulated"]["snapshot"] == pytest.approx(truth, rel=0.1)
-    replayed = call("replay", *log[1:4], "--policy", "CascadeLSB")
+    replayed = call("replay", *log[1:4], "--policy", "CascadeLinUCB")
     assert "which count for nothing here" in " ".join(replayed.split())
     assert "does not say what clicks and outcomes are worth" in call(*log, "--reward", "worth", code=2)
 
