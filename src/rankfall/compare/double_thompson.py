@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankfall.compare.duels import Duels, Method, any_best, sampled_preferences
+from rankfall.compare.duels import Duels, Method, any_best, sampled_wins
 from rankfall.policies.settings import real
 
 
@@ -46,7 +46,7 @@ class DoubleThompson(Method):
         candidates = np.flatnonzero(hopes == hopes.max())
         first = int(candidates[0])
         if len(candidates) > 1:
-            beaten = (sampled_preferences(wins, rng) > 0.5).sum(axis=1)
+            beaten = sampled_wins(wins, rng, candidates)
             first = int(candidates[any_best(beaten[candidates], rng)])
         against = rng.beta(1.0 + wins[:, first], 1.0 + wins[first])
         against[first] = 0.5

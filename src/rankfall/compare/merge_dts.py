@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankfall.arrays import BoolArray, IntArray
-from rankfall.compare.duels import Duels, Method, any_best, sampled_preferences
+from rankfall.compare.duels import Duels, Method, any_best, sampled_wins
 from rankfall.errors import ProblemError
 from rankfall.policies.settings import count, real
 
@@ -100,7 +100,7 @@ class MergeDTS(Method):
         if len(rankers) == 1:
             return (int(rankers[0]),)
         wins = duels.wins[np.ix_(rankers, rankers)]
-        first = any_best((sampled_preferences(wins, rng) > 0.5).sum(axis=1), rng)
+        first = any_best(sampled_wins(wins, rng), rng)
         against = rng.beta(1.0 + wins[:, first], 1.0 + wins[first])
         against[first] = 1.0
         second = int(np.argmin(against))
