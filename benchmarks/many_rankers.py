@@ -1,7 +1,7 @@
 """What it costs to find the best of 136 rankers in millions of comparisons: the second study of docs/compare.md.
 
     python benchmarks/many_rankers.py --figure docs/images/many_rankers
-    python benchmarks/many_rankers.py --matrix preferences.txt --steps 10000000 --repeats 1
+    python benchmarks/many_rankers.py --matrix preferences.txt --steps 3000000 --repeats 1
 
 Preferences are made up: the best ranker is ahead of the others by 0.03 and an exponential number with mean 0.45, in
 log-odds, and any two others by the difference of theirs with normal noise of 0.1, so that some go round in circles.
@@ -103,8 +103,8 @@ def figure(marks: FloatArray, found: dict[str, FloatArray]) -> Figure:
 
 
 @click.command()
-@click.option("--steps", default=3_000_000, show_default=True)
-@click.option("--repeats", default=3, show_default=True, help="Problems, or runs on one matrix.")
+@click.option("--steps", default=2_000_000, show_default=True)
+@click.option("--repeats", default=2, show_default=True, help="Problems, or runs on one matrix.")
 @click.option("--method", "methods", multiple=True, type=click.Choice(list(METHODS)), help="Only these.")
 @click.option("--matrix", type=click.Path(path_type=Path, exists=True), help="Preferences to play on instead.")
 @click.option("--figure", "drawn", type=click.Path(path_type=Path), help="Where to draw it, without suffix.")

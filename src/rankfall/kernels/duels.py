@@ -128,13 +128,15 @@ def double_thompson(
         first = among[0]
         if count > 1:
             score[:] = 0
+            begin = 0
             for i in range(n):
                 won = 0
-                for j in range(i + 1, n):
-                    if inside[i] or inside[j]:
-                        beats = int(rng.random() < ahead[i, j])
-                        won += beats
-                        score[j] += 1 - beats
+                begin += inside[i]  # candidates from there on are behind i
+                for place in range(i + 1 if inside[i] else begin, n if inside[i] else count):
+                    j = place if inside[i] else among[place]
+                    beats = int(rng.random() < ahead[i, j])
+                    won += beats
+                    score[j] += 1 - beats
                 score[i] += won
             first = among[_one_of_best(score, among, count, rng)]
         second, highest = 0, -2.0
