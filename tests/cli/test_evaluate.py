@@ -93,6 +93,13 @@ def test_lists_longer_than_those_of_the_first_part(folder: Path, tmp_path: Path)
     assert "direct" not in said.split("Fitted users")[0].split("Right on average")[0]
 
 
+def test_a_saved_policy_over_other_items(folder: Path, tmp_path: Path) -> None:
+    CascadeLinUCB(Catalog(relevance=np.ones((4, 5)))).save(tmp_path / "other.rankfall")
+    options = ["--catalog", folder / "items.parquet", "--policy", tmp_path / "other.rankfall"]
+    said = " ".join(call("evaluate", folder / "clicks.parquet", *options, code=1).split())
+    assert "other.rankfall cannot rank the items of the log: items with" in said
+
+
 def test_an_export_of_a_service_that_draws(tmp_path: Path) -> None:
     few = list(CATALOG.ids[:4])
     with running(str(tmp_path / "data"), randomize=0.5, k=2) as engine:
@@ -173,6 +180,8 @@ def test_a_log_of_an_earlier_version() -> None:
         (["--policy", "CascadeHybrid,epsilon=2"], 2, "only gamma can be set"),
         (["--policy", "CascadeHybrid,gamma=much"], 2, "gamma must be a number"),
         (["--policy", "Nobody"], 1, "Nobody"),
+        (["--policy", "nothing.rankfall"], 2, "the file nothing.rankfall does not exist"),
+        (["--policy", "CascadeUCB1", "--learn-from", "0.9999"], 1, "0 lists can be used"),
         ([], 2, "Missing option '--policy'"),
     ],
 )

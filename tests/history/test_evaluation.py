@@ -183,7 +183,9 @@ def test_an_item_that_was_hardly_clicked_is_worth_the_average() -> None:
 
 def test_too_few_lists_are_refused() -> None:
     log = uniform_log()
-    with pytest.raises(ProblemError, match=r"and 1 list can be used; two at least are needed\. Log for longer"):
+    with pytest.raises(
+        ProblemError, match=r"and 1 list can be used; two at least are needed\. Log for longer, or learn"
+    ):
         judged_lists(log, LISTS - 2)
     strange = Catalog(relevance=CATALOG.relevance, ids=[f"other{n}" for n in range(ITEMS)])
     rows = draw_log(USER, uniform_lists()).with_columns(pl.format("i{}", "item").alias("item"))

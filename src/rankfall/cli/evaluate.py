@@ -202,6 +202,8 @@ def _snapshot(log: ReplayableLog, words: str, moment: Any, rewards: Rewards | No
 
     if Path(words).is_file():
         return saved_snapshot(Path(words).name, load(words))
+    if Path(words).suffix == ".rankfall" or len(Path(words).parts) > 1:
+        raise click.BadParameter(f"the file {words} does not exist", param_hint="--policy")
     look_in(Path.cwd())
     name, *settings = (part.strip() for part in words.split(","))
     given = dict(part.partition("=")[::2] for part in settings)

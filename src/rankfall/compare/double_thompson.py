@@ -26,7 +26,8 @@ class DoubleThompson(Method):
         second = the j with the highest theta_j among those with l_j,first <= 1/2
 
     The algorithm and ``alpha = 0.51`` are those of the code that the authors of MergeDTS published with it. Where the
-    two are the same ranker its list is shown alone, and nothing is learned.
+    two are the same ranker its list is shown alone, and nothing is learned. Of the first theta only those of candidates
+    are drawn, and only whether they are above 1/2, with the probability that this has.
 
     Attributes
     ----------

@@ -45,7 +45,8 @@ class MergeDTS(Method):
     400,000 and M = 16, without a guarantee) are those of the authors' public code; the text of the paper was not at
     hand. Where our form differs:
 
-    - The code draws theta_ij and theta_ji apart; here they add up to 1, as in double Thompson sampling.
+    - The code draws theta_ij and theta_ji apart; here they add up to 1, as in double Thompson sampling. Only whether
+      theta_ij is above 1/2 is drawn, with the probability that this has.
     - Of several who are out, the code puts one aside at random and looks again; here the one that is out by most others
       goes first, of equals the first one, so that feedback draws nothing. Batches are drawn from ``seed``.
     - Comparisons need not end with a winner and a loser: preferences may be shared, and ties are passed over.

@@ -11,7 +11,7 @@ import polars as pl
 
 from rankfall.arrays import FloatArray, IntArray
 from rankfall.catalog import Catalog
-from rankfall.errors import ProblemError, RankError
+from rankfall.errors import CatalogError, ProblemError, RankError
 from rankfall.estimates import (
     Estimate,
     Estimator,
@@ -74,7 +74,12 @@ def saved_snapshot(name: str, policy: Policy) -> Snapshot:
     """A policy that was saved, the same for everybody."""
 
     def over(_owner: str, catalog: Catalog) -> Policy:
-        return policy if policy.catalog == catalog else policy.with_catalog(catalog)
+        if policy.catalog == catalog:
+            return policy
+        try:
+            return policy.with_catalog(catalog)
+        except CatalogError as problem:
+            raise ProblemError(f"{name} cannot rank the items of the log: {problem}") from None
 
     return Snapshot(name, f"as saved, after {policy.n_updates:,} updates", "global", over)
 

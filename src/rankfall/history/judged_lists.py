@@ -121,9 +121,10 @@ def judged_lists(
     left_out[NOT_DRAWN] = sum(map(len, groups.values())) - len(used)
     left_out = {why: n for why, n in left_out.items() if n}
     if len(used) < 2:
+        told = ". ".join(told_left_out(left_out)) or "Log for longer, or learn from a smaller part"
         raise ProblemError(
             f"policies are judged by the lists after the first part, and {counted_lists(len(used))} can be used; two "
-            f"at least are needed. {'. '.join(told_left_out(left_out)) or 'Log for longer'}"
+            f"at least are needed. {told}"
         )
     notes = [
         *log.notes,
