@@ -103,8 +103,8 @@ def figure(marks: FloatArray, found: dict[str, FloatArray]) -> Figure:
 
 
 @click.command()
-@click.option("--steps", default=2_000_000, show_default=True)
-@click.option("--repeats", default=2, show_default=True, help="Problems, or runs on one matrix.")
+@click.option("--steps", default=1_000_000, show_default=True)
+@click.option("--repeats", default=3, show_default=True, help="Problems, or runs on one matrix.")
 @click.option("--method", "methods", multiple=True, type=click.Choice(list(METHODS)), help="Only these.")
 @click.option("--matrix", type=click.Path(path_type=Path, exists=True), help="Preferences to play on instead.")
 @click.option("--figure", "drawn", type=click.Path(path_type=Path), help="Where to draw it, without suffix.")

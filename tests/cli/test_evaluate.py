@@ -161,7 +161,9 @@ def test_a_log_without_chance_is_told_what_can_be_said(tmp_path: Path) -> None:
     with running(str(tmp_path / "data")) as engine:
         drive(engine, 60)
         export(engine.store, tmp_path / "log")
-    said = " ".join(call("evaluate", tmp_path / "log", "--policy", "CascadeLinUCB", "--reward", "clicks").split())
+    asked = ["evaluate", tmp_path / "log", "--policy", "CascadeLinUCB", "--reward", "clicks", "--out", tmp_path]
+    said = " ".join(call(*asked).split())
+    assert ">bounds<" in (tmp_path / "estimates.svg").read_text()
     assert "at least" in said
     assert "items at positions" in said
     assert "No list that was judged is known to be drawn" in said

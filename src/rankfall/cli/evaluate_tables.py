@@ -33,6 +33,7 @@ LABELS = {
     "direct": "direct",
     "cascade_dr": "Cascade-DR",
 }
+ITEMS_AT_POSITIONS = "items at positions"
 _RIGHT = "Right on average: IPS always; RIPS and Cascade-DR if clicks do not depend on items below"
 _IIPS = "; IIPS if they depend on item and position only"
 _DIRECT = "; direct if the fitted users are right. SN: self-normalised"
@@ -150,7 +151,7 @@ def _rows(one: Judgement) -> list[tuple[str, ...]]:
         rows.append(("at most", f"{_shown(high.value)}", _ends(high.low, high.high), "", ""))
     if one.by_item is not None:
         rate = one.by_item.interval
-        rows.append(("items at positions", f"{_shown(rate.value)}", _ends(rate.low, rate.high), "", ""))
+        rows.append((ITEMS_AT_POSITIONS, f"{_shown(rate.value)}", _ends(rate.low, rate.high), "", ""))
     for name, found in one.estimates.items():
         size = f"{found.effective.min():,.1f}"
         ends = _ends(found.interval.low, found.interval.high)
@@ -176,24 +177,27 @@ def _warnings(one: Judgement) -> list[str]:
         about["bounds hold if clicks do not depend on items below"] = ["at least, at most"]
     if one.by_item is not None:
         told = "right if clicks depend on item and position only, and what was shown not on who asked"
-        about[f"{told}; {one.by_item.missing:.0%} of its positions have no mean"] = ["items at positions"]
+        about[f"{told}; {one.by_item.missing:.0%} of its positions have no mean"] = [ITEMS_AT_POSITIONS]
     return [f"{', '.join(names)}: {told}" for told, names in about.items()]
 
 
 def rows_of_figure(found: Sequence[Judgement]) -> list[EstimateRow]:
-    """The lines of the figure: estimates that speak of all positions."""
-    return [
-        EstimateRow(
-            one.snapshot.name,
-            LABELS[name],
-            each.value,
-            each.value if name == "direct" else each.interval.low,
-            each.value if name == "direct" else each.interval.high,
-        )
-        for one in found
-        for name, each in one.estimates.items()
-        if each.reach == len(each.effective) or name in ("direct", "cascade_dr")
-    ]
+    """The lines of the figure: bounds, and estimates that speak of all positions."""
+    rows = []
+    for one in found:
+        name = one.snapshot.name
+        if one.bounds is not None:
+            rows.append(EstimateRow(name, "bounds", np.nan, one.bounds.low.low, one.bounds.high.high))
+        if one.by_item is not None:
+            rate = one.by_item.interval
+            rows.append(EstimateRow(name, ITEMS_AT_POSITIONS, rate.value, rate.low, rate.high))
+        for estimator, each in one.estimates.items():
+            if estimator == "direct":
+                rows.append(EstimateRow(name, LABELS[estimator], each.value, each.value, each.value))
+            elif each.reach == len(each.effective) or estimator == "cascade_dr":
+                low, high = each.interval.low, each.interval.high
+                rows.append(EstimateRow(name, LABELS[estimator], each.value, low, high))
+    return rows
 
 
 def plain(evaluation: Evaluation) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from rankfall.experiments.figures.look import markers, styles
 class EstimateRow(NamedTuple):
     """One line of the figure: a value with the ends of its interval, in a group, in the colour of its kind.
 
-    Where both ends are the value, only that is drawn.
+    Where both ends are the value, only that is drawn; where it is NaN, only what is between the ends.
     """
 
     group: str
