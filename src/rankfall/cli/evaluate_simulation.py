@@ -69,7 +69,7 @@ def people_apart(
     """
     known = [name for name in (chosen.fitted.model, *chosen.likelihoods) if name in MODELS]
     model: HybridModel = known[0] if known else "cascade"
-    fitted = fit_hybrid(clicks.filter(pl.col(by).is_not_null()), catalog, model=model, by=by, seed=seed)
+    fitted = fit_hybrid(clicks, catalog, model=model, by=by, seed=seed)
     groups = set(fitted.groups)
 
     @cache
@@ -159,10 +159,11 @@ def simulated(
     assert catalog is not None  # lists without a catalog are not judged by
     counted, by = counted_for(earning), None if log.scope == "global" else log.scope
     events = _requests(judged, by, seed)
+    people = people_alike(chosen, catalog, counted)
     if by is not None and catalog.coverage.shape[1] + catalog.relevance.shape[1]:
-        people = people_apart(chosen, catalog, counted, clicks, by, seed)
-    else:
-        people = people_alike(chosen, catalog, counted)
+        theirs = clicks.filter(pl.col(by).is_in({event[by] for event in events}))
+        if len(theirs):
+            people = people_apart(chosen, catalog, counted, theirs, by, seed)
     simulation = Simulation(
         log, events, catalog, people, earning, rewards, None if worth is None else worth(catalog.ids)
     )
