@@ -89,7 +89,7 @@ class CascadeLinUCB(LinearPolicy):
         features = np.empty((self.n_items, self._n_columns))
         with self._model.lock:
             self.count(
-                greedy.describe(self._items, self._model.state, np.arange(self.n_items), features, means, widths)
+                greedy.describe(self._layout.items, self._model.state, np.arange(self.n_items), features, means, widths)
             )
         bounds: FloatArray = np.minimum(means + self.gamma * widths, 1.0)
         return bounds
