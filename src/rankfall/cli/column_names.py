@@ -16,6 +16,7 @@ class ColumnName(click.ParamType[tuple[str, str]]):
     name = "what=name"
 
     def __init__(self, allowed: Sequence[str]) -> None:
+        """What ends with a colon may be followed by anything."""
         self._allowed = tuple(allowed)
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
@@ -23,7 +24,8 @@ class ColumnName(click.ParamType[tuple[str, str]]):
         if isinstance(value, tuple):
             return value[0], value[1]
         what, _, column = str(value).partition("=")
-        if what not in self._allowed or not column:
+        begins = any(one.endswith(":") and what.startswith(one) and what != one for one in self._allowed)
+        if not (what in self._allowed or begins) or not column:
             allowed = ", ".join(self._allowed)
             self.fail(f"{value!r} is not of the form what=name, with what one of {allowed}", param, ctx)
         return what, column

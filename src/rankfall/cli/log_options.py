@@ -43,6 +43,9 @@ def one_model_options(command: C) -> C:
 def click_log_columns(command: C) -> C:
     """The option ``--column`` for a click log."""
     chances = ("propensity", "propensity_given_above", "propensity_at_position")
-    allowed = ("list", "position", "item", "click", "user", "segment", "time", *chances)
-    words = f"Which column holds what, such as item=product_id ({', '.join(allowed)}). May be repeated."
+    allowed = ("list", "position", "item", "click", "user", "segment", "time", *chances, "outcome:")
+    words = (
+        f"Which column holds what, such as item=product_id or outcome:purchase=bought ({', '.join(allowed[:-1])}, "
+        "outcome:TYPE). May be repeated."
+    )
     return column_option(allowed, words)(command)
