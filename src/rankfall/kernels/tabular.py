@@ -71,7 +71,7 @@ class KLSteps(NamedTuple):
     intervals: Intervals
 
 
-@inner
+@leaf
 def _show_kl(state: KLSteps, _: Any, shown: Any) -> None:
     at = state.counts
     log = math.log(at.lists[0] + 1)
@@ -84,7 +84,7 @@ def _show_kl(state: KLSteps, _: Any, shown: Any) -> None:
         shown[state.order[i]] = state.best[i]
 
 
-@inner
+@leaf
 def _learn_kl(state: KLSteps, shown: Any, clicked: Any) -> bool:
     if not state.to_last:
         _observe_to_first(state.counts, shown, clicked)

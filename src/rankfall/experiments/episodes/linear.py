@@ -16,6 +16,7 @@ from rankfall.kernels.episode import episode
 from rankfall.kernels.ridge import State
 from rankfall.policies.linear.columns import LARGEST, check_size
 from rankfall.policies.linear.conservative import C4UCB
+from rankfall.policies.linear.lin_ucb import CascadeLinUCB
 from rankfall.policies.linear.policy import LinearPolicy
 from rankfall.policies.linear.settings import EpsilonSettings
 from rankfall.policies.linear.weighted import WeightedPolicy
@@ -31,7 +32,7 @@ def linear_policy_with_cascade_user(
 ) -> Play | None:
     """A linear policy without forgetting and context, and a user with hybrid attraction who clicks by the cascade."""
     arrays = arrays_of(user)
-    if arrays is None or not unchanged(policy, LinearPolicy, *_METHODS):
+    if arrays is None or not is_linear(policy):
         return None
     assert isinstance(policy, LinearPolicy)
     if policy.forgetting is not None or policy.context is not None:
@@ -94,6 +95,12 @@ def weighted_policy_with_cascade_user(
         return policy.rule, policy.second, policy.least_variance
 
     return _by_bounds(weighted_ridge.episode, policy, arrays, k, best, own)
+
+
+def is_linear(policy: object, *methods: str) -> bool:
+    """Whether it makes lists and learns as the kernels of linear policies do, and has these methods unchanged too."""
+    kind = CascadeLinUCB if isinstance(policy, CascadeLinUCB) and not policy.settings.cut else LinearPolicy
+    return unchanged(policy, kind, *_METHODS, *methods)
 
 
 def arrays_of(user: Environment) -> UserArrays | None:
