@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rankfall.cli.click_model_names import ClickModelName
-from rankfall.cli.column_names import one_model_options
+from rankfall.cli.log_options import one_model_options
 from rankfall.cli.option_types import RewardsType
 from rankfall.cli.progress import progress_bar
 

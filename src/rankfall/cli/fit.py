@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rankfall.cli.click_model_names import SHORT, ClickModelName
-from rankfall.cli.column_names import click_log_options
+from rankfall.cli.log_options import click_log_options
 
 if TYPE_CHECKING:
     from rankfall.click_logs import ClickLog

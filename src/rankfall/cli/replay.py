@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
-from rankfall.cli.column_names import one_model_options
+from rankfall.cli.log_options import one_model_options
 from rankfall.cli.option_types import ForgettingType, RewardsType, ServedPolicyName
 from rankfall.cli.progress import progress_bar
 from rankfall.policies.linear.settings import Feedback

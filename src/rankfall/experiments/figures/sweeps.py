@@ -109,7 +109,7 @@ def sweeps_figure(
                 if place is None:
                     _finals(axes, data, row, look)
                     axes.set(xlabel=row.label, ylabel="final regret, log scale" if _log(axes) else "final regret")
-                    axes.set_title(f"{next(letters)} all {row.symbol}", loc="left")
+                    axes.set_title(f"{next(letters)} by {row.symbol}", loc="left")
                 else:
                     _over_steps(axes, drawn.filter(point=row.points[place]), look, along)
                     axes.set_ylabel("regret" if panel == 0 else "")
