@@ -12,14 +12,14 @@ from rankfall.kernels.item_vectors import ItemVectors
 from rankfall.kernels.jit import bounding, inner, leaf
 from rankfall.kernels.linear_bounds import (
     BLOCK,
-    BOUND,
     MEAN,
     OUT,
-    SLACKS,
-    WIDTH,
+    TERMS,
     Bounds,
     bound_all,
+    bound_block,
     bring,
+    highest_with,
     new_bounds,
 )
 from rankfall.kernels.ridge import REFRESHES, State
@@ -28,6 +28,7 @@ MAX_DRIFT = 0.2
 SHORT = 4
 LONG = 128
 TOO_LONG = 4096
+SLACK = 1e-8  # far above what rounding may raise the square of a width within an epoch, of the size of its terms
 NO_ROOM, NOT_YET = -1, -2  # instead of a node
 
 NODES, ENTRIES, EPOCH, BUILT, LISTS, PLAINLY, PREPARED = range(7)
@@ -42,7 +43,6 @@ LENGTH, FIRST, SIZE, GUESS = range(4)  # columns of Nodes.whole; the set itself,
 NOW, END = range(2)  # columns of Nodes.outside
 ITEM_MEAN, ITEM_WIDTH, SEEN, ITEM_SLACK = range(4)  # rows of Entries.numbers
 BEST_BOUND, EXACT_MEAN, EXACT_WIDTH = range(3)  # rows of Opened.numbers
-DENSE, WHOLE = range(2)  # rows of Room.today
 
 
 class Epoch(NamedTuple):
@@ -84,7 +84,7 @@ class Room(NamedTuple):
     left: Any  # (n)
     scaled: Any  # (m)
     prefix: Any  # (k) items placed, ascending
-    today: Any  # (2, L) what dense columns give to the mean of every item today, and its whole mean; see _means
+    today: Any  # (2, L) means of today; see means_of_all
 
 
 class Shortlists(NamedTuple):
@@ -117,7 +117,13 @@ def new_shortlists(items: Items, vectors: ItemVectors, columns: int, k: int) -> 
         ),
         Entries(np.empty(n_entries, dtype=np.int64), np.empty((4, n_entries))),
         Opened(np.empty((3, n_items)), np.empty(n_items, dtype=np.int8)),
-        Room(np.empty(k), np.empty(columns), np.empty(m), np.empty(k, dtype=np.int64), np.empty((2, n_items))),
+        Room(
+            np.empty(k),
+            np.empty(columns),
+            np.empty(m),
+            np.empty(k, dtype=np.int64),
+            np.empty((2, n_items), dtype=np.float32),
+        ),
         new_bounds(vectors),
         counts,
     )
@@ -170,57 +176,64 @@ def insert(prefix: Any, length: int, item: int) -> None:
 # Making a shortlist
 
 
-@bounding
-def highest_with(bound: Any, width: Any, more: float) -> float:
-    """The highest bound, with so many widths more."""
-    highest = OUT
-    for i in range(len(bound)):
-        highest = max(highest, bound[i] + more * width[i])
+@inner
+def highest_of_all(bounds: Bounds, gamma: float) -> float:
+    """The highest bound, with so many widths above the mean."""
+    highest = float(OUT)
+    for block in range(len(bounds.top)):
+        highest = max(highest, highest_with(bounds, block, gamma))
     return highest
 
 
 @inner
-def _cut(bound: Any, width: Any, top: Any, gamma: float, wanted: int) -> float:
+def _cut(bounds: Bounds, top: Any, gamma: float, wanted: int) -> float:
     """A score that the ``wanted`` best items will most likely keep to the end of the epoch.
 
     They may sink by MAX_DRIFT widths, and by what their widths shrink. A wrong guess costs an epoch, not a wrong list.
     """
-    back = 0.05 * gamma + MAX_DRIFT
+    less = 0.95 * gamma - MAX_DRIFT
     if wanted == 1:
-        return highest_with(bound, width, -back)
-    best = top[:wanted]  # ascending
+        return highest_of_all(bounds, less)
+    best, value = top[:wanted], bounds.line[0]  # best: ascending
     best[:] = -np.inf
-    for item in range(len(bound)):
-        value = bound[item] - back * width[item]
-        if value > best[0]:
-            i = 1
-            while i < wanted and best[i] < value:
-                best[i - 1] = best[i]
-                i += 1
-            best[i - 1] = value
+    for block in range(len(bounds.top)):
+        for item in range(bound_block(bounds, block, less)):
+            if value[item] > best[0]:
+                i = 1
+                while i < wanted and best[i] < value[item]:
+                    best[i - 1] = best[i]
+                    i += 1
+                best[i - 1] = value[item]
     return best[0]
 
 
 @inner
-def bound_what_follows(vectors: ItemVectors, lists: Shortlists, gamma: float, length: int) -> None:
-    """Bound every item that may follow the present set, which has this length, with the model of the epoch."""
+def bound_what_follows(vectors: ItemVectors, lists: Shortlists, gamma: float, length: int) -> bool:
+    """Bound every item that may follow the present set, which has this length, with the model of the epoch.
+
+    False if single precision cannot.
+    """
     bounds, counts, room, epoch = lists.bounds, lists.counts, lists.room, lists.epoch
     follows = counts[BUILT] >= 0 and counts[BUILT] == length - 1
-    bring(vectors, epoch.weights, epoch.covariance, room.left, bounds, counts[PREPARED] == 0, not follows)
+    _, tolerance = bring(
+        vectors, epoch.weights, epoch.covariance, gamma, room.left, bounds, counts[PREPARED] == 0, not follows
+    )
     counts[PREPARED], counts[BUILT] = 1, length
     for i in range(length):
         bounds.numbers[MEAN, room.prefix[i]] = OUT
     bound_all(bounds, gamma)
+    return tolerance < np.inf
 
 
 @leaf
 def write_entry(entries: Entries, entry: int, item: int, bounds: Bounds) -> None:
-    """Put an item on a shortlist."""
+    """Put an item on a shortlist; its width is in ``bounds.line``."""
+    width = bounds.line[1, item % BLOCK]
     entries.item[entry] = item
     entries.numbers[ITEM_MEAN, entry] = bounds.numbers[MEAN, item]
-    entries.numbers[ITEM_WIDTH, entry] = bounds.numbers[WIDTH, item]
-    entries.numbers[SEEN, entry] = bounds.numbers[WIDTH, item]
-    entries.numbers[ITEM_SLACK, entry] = bounds.numbers[SLACKS, item]
+    entries.numbers[ITEM_WIDTH, entry] = width
+    entries.numbers[SEEN, entry] = width
+    entries.numbers[ITEM_SLACK, entry] = SLACK * bounds.numbers[TERMS, item] ** 2
 
 
 @inner
@@ -242,29 +255,30 @@ def write_node(lists: Shortlists, node: int, key: Any, length: int, at: int, siz
 def build(vectors: ItemVectors, lists: Shortlists, gamma: float, wanted: int, key: Any, length: int, at: int) -> int:
     """Make the node of the present set, with a shortlist for its ``wanted`` best items; or NO_ROOM, or NOT_YET."""
     nodes, entries, bounds, counts, room = lists.nodes, lists.entries, lists.bounds, lists.counts, lists.room
-    bound, width = bounds.numbers[BOUND], bounds.numbers[WIDTH]
-    node, first = counts[NODES], counts[ENTRIES]
-    if node == len(nodes.key) or first + len(bound) > len(entries.item):
+    node, first, n_items = counts[NODES], counts[ENTRIES], len(vectors.rows)
+    if node == len(nodes.key) or first + n_items > len(entries.item):
         return NO_ROOM
-    most = max(TOO_LONG, len(bound) // 16)
-    bound_what_follows(vectors, lists, gamma, length)
-    cut = _cut(bound, width, room.top, gamma, wanted)
-    size, now, end = 0, OUT, OUT
-    for low in range(0, len(bound), BLOCK):
-        high = min(low + BLOCK, len(bound))
-        highest = highest_with(bound[low:high], width[low:high], MAX_DRIFT)
+    most = max(TOO_LONG, n_items // 16)
+    if not bound_what_follows(vectors, lists, gamma, length):
+        return NOT_YET
+    cut = _cut(bounds, room.top, gamma, wanted)
+    bound, width = bounds.line[0], bounds.line[1]
+    size, now, end = 0, float(OUT), float(OUT)
+    for block in range(len(bounds.top)):
+        low = block * BLOCK
+        highest = highest_with(bounds, block, gamma + MAX_DRIFT)
         if highest < cut:
-            now, end = max(now, bounds.top[low // BLOCK]), max(end, highest)
+            now, end = max(now, bounds.top[block]), max(end, highest)
             continue
-        for item in range(low, high):
-            later = bound[item] + MAX_DRIFT * width[item]
+        for i in range(bound_block(bounds, block, gamma)):
+            later = bound[i] + MAX_DRIFT * width[i]
             if later >= cut:
                 if size == most:
                     return NOT_YET
-                write_entry(entries, first + size, item, bounds)
+                write_entry(entries, first + size, low + i, bounds)
                 size += 1
             else:
-                now, end = max(now, bound[item]), max(end, later)
+                now, end = max(now, bound[i]), max(end, later)
     nodes.outside[node, NOW], nodes.outside[node, END] = now, end
     write_node(lists, node, key, length, at, size)
     return node

@@ -37,7 +37,7 @@ from rankfall.kernels.epochs import (
     drift_from,
     find,
     hash_of,
-    highest_with,
+    highest_of_all,
     insert,
     new_shortlists,
     start_epoch,
@@ -47,7 +47,7 @@ from rankfall.kernels.epochs import (
 from rankfall.kernels.item_scores import Items, place
 from rankfall.kernels.item_vectors import ItemVectors
 from rankfall.kernels.jit import entry, inner
-from rankfall.kernels.linear_bounds import BLOCK, BOUND, OUT, WIDTH, tolerance_of
+from rankfall.kernels.linear_bounds import BLOCK, LOWEST, OUT, bound_block, highest_with, means_of_all
 from rankfall.kernels.list_rules import (
     Rules,
     barred_by,
@@ -58,7 +58,7 @@ from rankfall.kernels.list_rules import (
     open_position,
 )
 from rankfall.kernels.ridge import REFRESHES, State
-from rankfall.kernels.shortlists import best_of, means_of_today, open_shortlist
+from rankfall.kernels.shortlists import best_of, open_shortlist, tolerance_in
 
 ALLOWED, LAST = 2, 4
 """More columns of Nodes.outside: two for the items that rules allow, and the one of them that won last time, or -1."""
@@ -78,25 +78,23 @@ def _cuts(
 ) -> tuple[float, float]:
     """Scores that the best of all, and the WANTED best of those allowed, will most likely keep in this epoch."""
     bounds, best = lists.bounds, lists.room.top[:WANTED]  # ascending
-    bound, width = bounds.numbers[BOUND], bounds.numbers[WIDTH]
-    back = 0.05 * gamma + MAX_DRIFT
+    less, value = 0.95 * gamma - MAX_DRIFT, bounds.line[0]
     best[:] = -np.inf
-    for low in range(0, len(bound), BLOCK):
-        if bounds.top[low // BLOCK] <= best[0]:
+    for block in range(len(bounds.top)):
+        if bounds.top[block] <= best[0]:
             continue
-        for item in range(low, min(low + BLOCK, len(bound))):
-            value = bound[item] - back * width[item]
+        for i in range(bound_block(bounds, block, less)):
             if (
-                value > best[0]
-                and bound[item] > OUT / 2.0
-                and not barred_in_any_order(rules, vectors.rows[item], out, position)
+                value[i] > best[0]
+                and value[i] > LOWEST
+                and not barred_in_any_order(rules, vectors.rows[block * BLOCK + i], out, position)
             ):
-                i = 1
-                while i < WANTED and best[i] < value:
-                    best[i - 1] = best[i]
-                    i += 1
-                best[i - 1] = value
-    return highest_with(bound, width, -back), best[0]
+                at = 1
+                while at < WANTED and best[at] < value[i]:
+                    best[at - 1] = best[at]
+                    at += 1
+                best[at - 1] = value[i]
+    return highest_of_all(bounds, less), best[0]
 
 
 @inner
@@ -105,37 +103,38 @@ def _build(
 ) -> int:
     """Make the node of the present set; -1 if there is no room."""
     nodes, entries, bounds, counts = lists.nodes, lists.entries, lists.bounds, lists.counts
-    bound, width = bounds.numbers[BOUND], bounds.numbers[WIDTH]
-    node, first = counts[NODES], counts[ENTRIES]
-    if node == len(nodes.key) or first + len(bound) > len(entries.item):
+    node, first, n_items = counts[NODES], counts[ENTRIES], len(vectors.rows)
+    if node == len(nodes.key) or first + n_items > len(entries.item):
         return -1
-    bound_what_follows(vectors, lists, gamma, length)
+    if not bound_what_follows(vectors, lists, gamma, length):
+        return -1
     cut, cut_allowed = _cuts(vectors, lists, rules, out, gamma, length)
+    bound, width = bounds.line[0], bounds.line[1]
     outside = nodes.outside[node]
     outside[:] = OUT
     outside[LAST] = -1.0
     size = 0
-    for low in range(0, len(bound), BLOCK):
-        high = min(low + BLOCK, len(bound))
-        highest = highest_with(bound[low:high], width[low:high], MAX_DRIFT)
+    for block in range(len(bounds.top)):
+        low = block * BLOCK
+        highest = highest_with(bounds, block, gamma + MAX_DRIFT)
         if highest < min(cut, cut_allowed):  # allowed or not: both bounds may only be higher than they need be
             for column in range(0, 4, ALLOWED):
-                outside[column + NOW] = max(outside[column + NOW], bounds.top[low // BLOCK])
+                outside[column + NOW] = max(outside[column + NOW], bounds.top[block])
                 outside[column + END] = max(outside[column + END], highest)
             continue
-        for item in range(low, high):
-            if bound[item] <= OUT / 2.0:
+        for i in range(bound_block(bounds, block, gamma)):
+            if bound[i] <= LOWEST:
                 continue
-            later = bound[item] + MAX_DRIFT * width[item]
-            allowed = later >= cut_allowed and not barred_in_any_order(rules, vectors.rows[item], out, length)
+            later = bound[i] + MAX_DRIFT * width[i]
+            allowed = later >= cut_allowed and not barred_in_any_order(rules, vectors.rows[low + i], out, length)
             if later >= cut or allowed:
-                write_entry(entries, first + size, item, bounds)
+                write_entry(entries, first + size, low + i, bounds)
                 size += 1
             else:
-                outside[NOW] = max(outside[NOW], bound[item])
+                outside[NOW] = max(outside[NOW], bound[i])
                 outside[END] = max(outside[END], later)
                 if later < cut_allowed:
-                    outside[ALLOWED + NOW] = max(outside[ALLOWED + NOW], bound[item])
+                    outside[ALLOWED + NOW] = max(outside[ALLOWED + NOW], bound[i])
                     outside[ALLOWED + END] = max(outside[ALLOWED + END], later)
     write_node(lists, node, key, length, at, size)
     return node
@@ -194,10 +193,10 @@ def rank_under_rules(
         best, by, other, first = -1, -1, -1, 0
         if node >= 0:
             first, size = nodes.whole[node, FIRST], nodes.whole[node, SIZE]
-            tolerance = tolerance_of(vectors, state.weights, room.left)
+            tolerance = tolerance_in(vectors, state, lists)
             long = size > LONG + len(opened.level) // 16
             if long:
-                means_of_today(vectors, state.weights, room.left, room.today, vectors.diminishes or not dense_known)
+                means_of_all(vectors, state.weights, room.left, room.today, vectors.diminishes or not dense_known)
                 dense_known = True
             open_shortlist(entries, first, size, opened, room.today, gamma, drift, tolerance, long)
             counts[VISITED] += size

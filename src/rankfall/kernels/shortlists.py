@@ -26,7 +26,6 @@ import numpy as np
 from rankfall.kernels.epochs import (
     BEST_BOUND,
     BUILT,
-    DENSE,
     END,
     EPOCH,
     EXACT_MEAN,
@@ -49,7 +48,6 @@ from rankfall.kernels.epochs import (
     SHORT,
     SIZE,
     VISITED,
-    WHOLE,
     Entries,
     Opened,
     Room,
@@ -63,32 +61,16 @@ from rankfall.kernels.epochs import (
 )
 from rankfall.kernels.item_scores import Items, mean_of, place, variance_of
 from rankfall.kernels.item_vectors import ItemVectors
-from rankfall.kernels.jit import bounding, entry, inner, leaf
-from rankfall.kernels.linear_bounds import BLOCK, tolerance_of
+from rankfall.kernels.jit import entry, inner, leaf
+from rankfall.kernels.linear_bounds import WHOLE, means_of_all, tolerance_of
 from rankfall.kernels.ridge import REFRESHES, State
 
 
-@bounding
-def means_of_today(vectors: ItemVectors, weights: Any, left: Any, today: Any, dense_too: bool) -> None:
-    """``phi . w`` of every item, with the weights of today: worth it where a shortlist is long."""
-    columns, n_items = vectors.dense.shape
-    begin = vectors.first_dense
-    if dense_too:
-        for low in range(0, n_items, BLOCK):
-            means = today[DENSE, low : min(low + BLOCK, n_items)]
-            means[:] = 0.0
-            for p in range(columns):
-                z = vectors.dense[p, low : low + len(means)]
-                weight = weights[begin + p] * left[begin + p]
-                for i in range(len(means)):
-                    means[i] += weight * z[i]
-    whole = today[WHOLE]
-    for i in range(n_items):
-        whole[i] = today[DENSE, i]
-    for j in range(len(vectors.first) - 1):
-        weight = weights[j] * left[j]
-        for e in range(vectors.first[j], vectors.first[j + 1]):
-            whole[vectors.row[e]] += weight * vectors.weight[e]
+@leaf
+def tolerance_in(vectors: ItemVectors, state: State, lists: Shortlists) -> float:
+    """By how much a mean may be above its bound, of the epoch's model or of today's."""
+    left = lists.room.left
+    return max(tolerance_of(vectors, state.weights, left), tolerance_of(vectors, lists.epoch.weights, left))
 
 
 @leaf
@@ -247,7 +229,7 @@ def rank(
     room.left[:] = 1.0
     counts[BUILT] = -1
     key = np.uint64(0)
-    tolerance = tolerance_of(vectors, state.weights, room.left)
+    tolerance = tolerance_in(vectors, state, lists)
     position = 0
     dense_known = False
     while position < k:
@@ -258,10 +240,10 @@ def rank(
         if node >= 0:
             first, size = nodes.whole[node, FIRST], nodes.whole[node, SIZE]
             if items.relevance_diminishes:
-                tolerance = tolerance_of(vectors, state.weights, room.left)
+                tolerance = tolerance_in(vectors, state, lists)
             long = size > LONG + len(opened.level) // 16
             if long:
-                means_of_today(vectors, state.weights, room.left, room.today, vectors.diminishes or not dense_known)
+                means_of_all(vectors, state.weights, room.left, room.today, vectors.diminishes or not dense_known)
                 dense_known = True
             open_shortlist(entries, first, size, opened, room.today, gamma, drift, tolerance, long)
             counts[VISITED] += size

@@ -1,7 +1,7 @@
 """Thompson sampling: weights are drawn from the posterior, and the list is the greedy one for the weights drawn.
 
-With drawn weights an item is worth its mean, so that no widths are needed. All means are computed once a list; further
-down only those that a bound says may still be the highest.
+With drawn weights an item is worth its mean, so that no widths are needed. All means are bounded once a list, for all
+positions; only those are computed that a bound says may be the highest.
 """
 
 from typing import Any, NamedTuple
@@ -14,11 +14,11 @@ from rankfall.kernels.episode import Scene, click_and_learn, largest_shown, scen
 from rankfall.kernels.item_scores import Items, mean_of, place
 from rankfall.kernels.item_vectors import ItemVectors
 from rankfall.kernels.jit import compiled, entry, inner, leaf
-from rankfall.kernels.linear_bounds import Bounds
+from rankfall.kernels.linear_bounds import WHOLE, Bounds, means_of_all, tolerance_of
 from rankfall.kernels.ridge import State
 
 _BLOCK = 32
-_ROUNDING = 1e-12  # far above what sums over columns may lose, relative to the largest of them
+_ROUNDING = 1e-12  # far above what sums over columns may lose in double precision, relative to the largest of them
 
 
 @entry
@@ -54,51 +54,42 @@ def draw(state: State, gamma: float, normals: Any, upper: Any, out: Any) -> None
 class _Work(NamedTuple):
     """Room to rank L items over n columns."""
 
-    score: Any  # (L) mean when it was last computed
+    single: Any  # (2, L) see means_of_all
     bound: Any  # (L) at least the mean, however much of the topics is used up later; -inf once the item is placed
     top: Any  # (blocks) at least every bound in the block
     left: Any  # (n)
+    liked: Any  # (n) weights at their best, as a topic that is disliked may be used up
 
 
 @compiled
 def _room(n_items: int, columns: int) -> _Work:
-    return _Work(np.empty(n_items), np.empty(n_items), np.empty((n_items + _BLOCK - 1) // _BLOCK), np.empty(columns))
+    blocks = (n_items + _BLOCK - 1) // _BLOCK
+    single = np.empty((2, n_items), dtype=np.float32)
+    return _Work(single, np.empty(n_items), np.empty(blocks), np.empty(columns), np.empty(columns))
 
 
 @inner
-def _score_all(items: Items, vectors: ItemVectors, weights: Any, rounding: float, work: _Work) -> None:
-    """Mean and bound of every item, the mean summed in the order of ``mean_of``, so to the same bits.
+def _bound_all(items: Items, vectors: ItemVectors, weights: Any, work: _Work) -> None:
+    """Bound the means of all items.
 
-    A topic liked adds less and less as it is used up. One disliked takes away less and less, in the end nothing:
-    that is what a bound has on top of the mean.
+    A topic liked adds less and less as it is used up. One disliked takes away less and less, in the end nothing.
     """
-    n_items, m = items.dense.shape
-    d = len(weights) - m
-    relevance = vectors.dense[d - vectors.first_dense :]
-    for low in range(0, n_items, _BLOCK):
-        n = min(_BLOCK, n_items - low)
-        relevant = work.bound[low : low + n]
-        relevant[:] = 0.0
-        for p in range(m):
-            z = relevance[p, low : low + n]
-            weight = weights[d + p]
-            remains = work.left[d + p]
-            for i in range(n):
-                relevant[i] += remains * z[i] * weight
-        top = -np.inf
-        for i in range(n):
-            item = low + i
-            covering = 0.0
-            slack = 0.0
-            for p in range(items.start[item], items.start[item + 1]):
-                value = work.left[items.topic[p]] * items.weight[p] * weights[items.topic[p]]
-                covering += value
-                slack += rounding - value if value < 0.0 else 0.0
-            score = covering + relevant[i]
-            work.score[low + i] = score
-            work.bound[low + i] = score + slack
-            top = max(top, score + slack)
-        work.top[low // _BLOCK] = top
+    bound, top = work.bound, work.top
+    tolerance = tolerance_of(vectors, weights, work.left)
+    if tolerance == np.inf:
+        bound[:] = np.inf
+        top[:] = np.inf
+        return
+    disliked = len(weights) - items.dense.shape[1] if items.coverage_diminishes else 0
+    for j in range(len(weights)):
+        work.liked[j] = max(weights[j], 0.0) if j < disliked else weights[j]
+    means_of_all(vectors, work.liked, work.left, work.single, True)
+    for block in range(len(top)):
+        highest = -np.inf
+        for i in range(block * _BLOCK, min(block * _BLOCK + _BLOCK, len(bound))):
+            bound[i] = work.single[WHOLE, i] + tolerance
+            highest = max(highest, bound[i])
+        top[block] = highest
 
 
 @leaf
@@ -108,36 +99,16 @@ def _before(score: float, item: int, best_score: float, best_item: int) -> bool:
 
 
 @inner
-def _best_first(work: _Work, out: Any, scores: Any) -> None:
-    """The items with the highest scores in order, where nothing diminishes."""
-    k = len(out)
-    filled = 0
-    for i in range(len(work.score)):
-        score = work.score[i]
-        if filled == k:
-            if not _before(score, i, scores[k - 1], out[k - 1]):
-                continue
-            at = k - 1
-        else:
-            at = filled
-            filled += 1
-        while at > 0 and _before(score, i, scores[at - 1], out[at - 1]):
-            scores[at] = scores[at - 1]
-            out[at] = out[at - 1]
-            at -= 1
-        scores[at] = score
-        out[at] = i
-
-
-@inner
-def _refresh(item: int, items: Items, weights: Any, rounding: float, work: _Work) -> None:
-    """Mean and bound of one item under what is left."""
+def _score(item: int, items: Items, weights: Any, rounding: float, work: _Work) -> float:
+    """The mean of an item under what is left, which sharpens its bound."""
     slack = 0.0
-    for p in range(items.start[item], items.start[item + 1]):
-        value = work.left[items.topic[p]] * items.weight[p] * weights[items.topic[p]]
-        slack += rounding - value if value < 0.0 else 0.0
-    work.score[item] = mean_of(item, items, work.left, weights)
-    work.bound[item] = work.score[item] + slack
+    if items.coverage_diminishes:
+        for p in range(items.start[item], items.start[item + 1]):
+            value = work.left[items.topic[p]] * items.weight[p] * weights[items.topic[p]]
+            slack += rounding - value if value < 0.0 else 0.0
+    score = mean_of(item, items, work.left, weights)
+    work.bound[item] = score + slack
+    return score
 
 
 @inner
@@ -151,68 +122,52 @@ def _highest(values: Any, low: int, high: int) -> int:
 
 
 @inner
-def _next(items: Items, weights: Any, rounding: float, work: _Work) -> tuple[int, int]:
-    """The item that comes next where topics diminish, and how many means it took to know.
+def _next(items: Items, weights: Any, rounding: float, work: _Work) -> tuple[int, float, int]:
+    """The item that comes next, its mean, and how many means it took to know.
 
     The one with the highest bound is computed first; then whoever has a bound that reaches the best mean so far.
     """
-    n_items = len(work.score)
+    n_items = len(work.bound)
     while True:
         block = _highest(work.top, 0, len(work.top))
         best = _highest(work.bound, block * _BLOCK, min(block * _BLOCK + _BLOCK, n_items))
         if work.bound[best] > -np.inf:
             break
         work.top[block] = -np.inf  # all of them are placed
-    _refresh(best, items, weights, rounding, work)
+    highest = _score(best, items, weights, rounding, work)
     scored = 1
     for block in range(len(work.top)):
-        if work.top[block] < work.score[best]:
+        if work.top[block] < highest:
             continue
         top = -np.inf
         for i in range(block * _BLOCK, min(block * _BLOCK + _BLOCK, n_items)):
-            if work.bound[i] >= work.score[best] and i != best:
-                _refresh(i, items, weights, rounding, work)
+            if work.bound[i] >= highest and i != best:
+                score = _score(i, items, weights, rounding, work)
                 scored += 1
-                if _before(work.score[i], i, work.score[best], best):
-                    best = i
+                if _before(score, i, highest, best):
+                    best, highest = i, score
             top = max(top, work.bound[i])
         work.top[block] = top
-    return best, scored
+    return best, highest, scored
 
 
 @inner
 def _rank(items: Items, vectors: ItemVectors, weights: Any, work: _Work, out: Any, features: Any, scores: Any) -> int:
     """The greedy list for these weights, out of all items."""
-    n_items = len(work.score)
     size = 0.0
     for j in range(len(weights)):
         size += abs(weights[j])
     rounding = _ROUNDING * size * vectors.norm
     work.left[:] = 1.0
-    _score_all(items, vectors, weights, rounding, work)
-    if not (items.coverage_diminishes or items.relevance_diminishes):
-        _best_first(work, out, scores)
-        for position in range(len(out)):
-            place(out[position], items, work.left, features[position])
-        return n_items
-    scored = n_items
+    scored = 0
     for position in range(len(out)):
-        if not items.relevance_diminishes:
-            best, more = _next(items, weights, rounding, work)
-            scored += more
-        else:  # what grows has no bound; every item is looked at again
-            if position > 0:
-                _score_all(items, vectors, weights, rounding, work)
-                scored += n_items
-                for above in range(position):
-                    work.score[out[above]] = -np.inf
-            best = 0
-            for i in range(1, n_items):
-                if _before(work.score[i], i, work.score[best], best):
-                    best = i
-        out[position] = best
-        scores[position] = work.score[best]
-        work.bound[best] = -np.inf
+        if position == 0 or items.relevance_diminishes:  # what may grow is bounded for one position alone
+            _bound_all(items, vectors, weights, work)
+            for above in range(position):
+                work.bound[out[above]] = -np.inf
+        out[position], scores[position], n = _next(items, weights, rounding, work)
+        scored += n
+        work.bound[out[position]] = -np.inf
         place(out[position], items, work.left, features[position])
     return scored
 
