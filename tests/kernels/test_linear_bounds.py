@@ -20,7 +20,7 @@ def bounds_of(vectors, state, gamma, left, bounds, first, out):  # type: ignore[
     """Fill ``out`` with the bounds of all items; by how much a score may be above them."""
     _, tolerance = bring(vectors, state.weights, state.covariance, gamma, left, bounds, first, first)
     for block in range(len(bounds.top)):
-        for i in range(bound_block(bounds, block, gamma)):
+        for i in range(bound_block(bounds.numbers, bounds.line, block, gamma)):
             out[block * BLOCK + i] = bounds.line[0, i]
     return tolerance
 

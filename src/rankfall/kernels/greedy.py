@@ -32,7 +32,7 @@ class Room(NamedTuple):
     scaled: Any  # (m)
     chosen: Any  # (k) indices to ``vectors.rows``
     known: Any  # (L) whether the score is known; (0) where something diminishes
-    scores: Any  # (L) what it is then
+    scores: Any  # (3, L) score, mean and width then
 
 
 def new_room(items: Items, vectors: ItemVectors, columns: int, k: int) -> Room:
@@ -43,7 +43,7 @@ def new_room(items: Items, vectors: ItemVectors, columns: int, k: int) -> Room:
         np.empty(items.dense.shape[1]),
         np.empty(k, dtype=np.int64),
         np.empty(len(vectors.rows) if still else 0, dtype=np.bool_),
-        np.empty(len(vectors.rows) if still else 0),
+        np.empty((3, len(vectors.rows) if still else 0)),
     )
 
 
@@ -83,7 +83,7 @@ def _highest(bounds: Bounds, gamma: float) -> int:
         if bounds.top[b] > bounds.top[block]:
             block = b
     best, bound = 0, bounds.line[0]
-    for i in range(bound_block(bounds, block, gamma)):
+    for i in range(bound_block(bounds.numbers, bounds.line, block, gamma)):
         if bound[i] > bound[best]:
             best = i
     return block * BLOCK + best
@@ -93,7 +93,41 @@ def _highest(bounds: Bounds, gamma: float) -> int:
 def take_out(i: int, bounds: Bounds, gamma: float) -> None:
     """An item cannot be chosen any more."""
     bounds.numbers[MEAN, i] = OUT
-    bounds.top[i // BLOCK] = highest_with(bounds, i // BLOCK, gamma)
+    bounds.top[i // BLOCK] = highest_with(bounds.numbers, bounds.lanes, i // BLOCK, gamma)
+
+
+@inner
+def _best(
+    room: Room, items: Items, vectors: ItemVectors, state: State, gamma: float, bounds: Bounds, tolerance: float
+) -> tuple[int, float, float, int]:
+    """The item with the highest score, its mean and width, and how many scores it took; of equals the lowest row.
+
+    ``tolerance``: by how much a score may be above its bound.
+    """
+    bound, still = bounds.line[0], len(room.known) > 0
+    first = _highest(bounds, gamma)
+    best, highest, reach, scored = -1, -np.inf, LOWEST, 0
+    best_mean, best_width = 0.0, 0.0
+    for block in range(-1, len(bounds.top)):  # the highest bound before all others
+        if block >= 0 and bounds.top[block] < reach:
+            continue
+        begin, n = (first, 1) if block < 0 else (block * BLOCK, bound_block(bounds.numbers, bounds.line, block, gamma))
+        for i in range(begin, begin + n):
+            if (block >= 0 and bound[i - begin] < reach) or i == best:
+                continue
+            if still and room.known[i]:
+                value, mean, width = room.scores[0, i], room.scores[1, i], room.scores[2, i]
+            else:
+                mean, width = score(vectors.rows[i], items, state, room.left, room.scaled)
+                value = mean + gamma * width
+                scored += 1
+                if still:
+                    room.known[i] = True
+                    room.scores[0, i], room.scores[1, i], room.scores[2, i] = value, mean, width
+            if best < 0 or value > highest or (value == highest and i < best):
+                best, highest, best_mean, best_width = i, value, mean, width
+                reach = max(highest - tolerance, LOWEST)
+    return best, best_mean, best_width, scored
 
 
 @compiled
@@ -126,46 +160,22 @@ def rank_in(
     ``vectors.rows`` without those at the indices ``blocked``. Of equal scores the lowest row wins. ``bounds``
     and ``room`` are work space.
     """
-    left, scaled, chosen, known = room.left, room.scaled, room.chosen, room.known
+    left, chosen = room.left, room.chosen
     left[:] = 1.0
-    known[:] = False
+    room.known[:] = False
     n_chosen, scored = 0, 0
     still = not (items.coverage_diminishes or items.relevance_diminishes)
-    bound = bounds.line[0]
     fresh, tolerance = True, 0.0
     for position in range(len(out)):
         if out[position] >= 0:
-            means[position], widths[position] = score(out[position], items, state, left, scaled)
+            means[position], widths[position] = score(out[position], items, state, left, room.scaled)
             scored += 1
         else:
             if fresh or not still:
                 tolerance = bound_free(vectors, blocked, chosen[:n_chosen], state, gamma, left, bounds, fresh)
                 fresh = False
-            first = _highest(bounds, gamma)
-            best, highest, reach = -1, -np.inf, LOWEST
-            mean, width = 0.0, 0.0
-            for block in range(-1, len(bounds.top)):  # the highest bound before all others
-                if block >= 0 and bounds.top[block] < reach:
-                    continue
-                begin, n = (first, 1) if block < 0 else (block * BLOCK, bound_block(bounds, block, gamma))
-                for i in range(begin, begin + n):
-                    if (block >= 0 and bound[i - begin] < reach) or i == best:
-                        continue
-                    if still and known[i]:
-                        value = room.scores[i]
-                    else:
-                        mean, width = score(vectors.rows[i], items, state, left, scaled)
-                        value = mean + gamma * width
-                        scored += 1
-                        if still:
-                            known[i] = True
-                            room.scores[i] = value
-                    if best < 0 or value > highest or (value == highest and i < best):
-                        best, highest = i, value
-                        reach = max(highest - tolerance, LOWEST)
-                        means[position], widths[position] = mean, width
-            if still:  # the score of the winner may be known from a position above
-                means[position], widths[position] = score(vectors.rows[best], items, state, left, scaled)
+            best, means[position], widths[position], n = _best(room, items, vectors, state, gamma, bounds, tolerance)
+            scored += n
             out[position] = vectors.rows[best]
             take_out(best, bounds, gamma)
             chosen[n_chosen] = best

@@ -83,11 +83,14 @@ def _lengths(weights: Any, left: Any) -> tuple[float, float]:
 
 
 @inner
-def tolerance_of(vectors: ItemVectors, weights: Any, left: Any) -> float:
-    """By how much a mean may be above its bound; infinite where single precision cannot say."""
+def tolerance_of(norm: float, rounding: float, weights: Any, left: Any) -> float:
+    """By how much a mean may be above its bound; infinite where single precision cannot say.
+
+    ``norm`` and ``rounding`` are those of the vectors: to hand over all of them takes longer.
+    """
     size, growth = _lengths(weights, left)
-    largest = (1.0 + size) * (1.0 + vectors.norm * growth)
-    return vectors.rounding * size * vectors.norm * growth + TINY * largest if largest <= HUGE else np.inf
+    largest = (1.0 + size) * (1.0 + norm * growth)
+    return rounding * size * norm * growth + TINY * largest if largest <= HUGE else np.inf
 
 
 @inner
@@ -302,7 +305,7 @@ def bring(
     """
     numbers, at, added = bounds.numbers, bounds.at, bounds.added
     mean, square = numbers[MEAN], numbers[SQUARE]
-    tolerance = tolerance_of(vectors, weights, left)
+    tolerance = tolerance_of(vectors.norm, vectors.rounding, weights, left)
     if model or vectors.diminishes:
         for j in range(len(at)):
             at[j] = left[j] if vectors.diminishes else 1.0
@@ -362,11 +365,11 @@ def _highest(mean: Any, square: Any, low: int, high: int, times: Any, lanes: Any
 
 
 @bounding
-def highest_with(bounds: Bounds, block: int, gamma: float) -> float:
-    """The highest bound in a block, with so many widths above the mean."""
-    numbers, low = bounds.numbers, block * BLOCK
+def highest_with(numbers: Any, lanes: Any, block: int, gamma: float) -> float:
+    """The highest bound in a block, with so many widths above the mean; ``lanes`` is work space."""
+    low = block * BLOCK
     high, times = min(low + BLOCK, numbers.shape[1]), np.float32(min(gamma, HUGE))
-    return _highest(numbers[MEAN], numbers[SQUARE], low, high, times, bounds.lanes)
+    return _highest(numbers[MEAN], numbers[SQUARE], low, high, times, lanes)
 
 
 @bounding
@@ -380,12 +383,12 @@ def bound_all(bounds: Bounds, gamma: float) -> None:
 
 
 @bounding
-def bound_block(bounds: Bounds, block: int, gamma: float) -> int:
-    """Write bounds and widths of the items of a block to ``bounds.line``; how many items it has."""
+def bound_block(numbers: Any, line: Any, block: int, gamma: float) -> int:
+    """Write bounds and widths of the items of a block to ``line``; how many items it has."""
     low = block * BLOCK
-    high = min(low + BLOCK, bounds.numbers.shape[1])
-    mean, square = bounds.numbers[MEAN, low:high], bounds.numbers[SQUARE, low:high]
-    bound, width, times = bounds.line[0], bounds.line[1], np.float32(min(gamma, HUGE))
+    high = min(low + BLOCK, numbers.shape[1])
+    mean, square = numbers[MEAN, low:high], numbers[SQUARE, low:high]
+    bound, width, times = line[0], line[1], np.float32(min(gamma, HUGE))
     for i in range(high - low):
         width[i] = np.sqrt(max(square[i], np.float32(0.0)))
         bound[i] = mean[i] + times * width[i]

@@ -34,7 +34,7 @@ def _highest_allowed(vectors: ItemVectors, bounds: Bounds, gamma: float, rules: 
         if bounds.top[block] <= highest:
             continue
         low = block * BLOCK
-        for i in range(bound_block(bounds, block, gamma)):
+        for i in range(bound_block(bounds.numbers, bounds.line, block, gamma)):
             row = vectors.rows[low + i]
             if bound[i] > highest and not rules.taken[row] and barred_by(rules, row, out, position) < 0:
                 best, highest = low + i, bound[i]
@@ -65,7 +65,7 @@ def _best(
     for block in range(-1 if first >= 0 else 0, len(bounds.top)):  # the highest bound before all others
         if block >= 0 and bounds.top[block] < reach:
             continue
-        low, n = (first, 1) if block < 0 else (block * BLOCK, bound_block(bounds, block, gamma))
+        low, n = (first, 1) if block < 0 else (block * BLOCK, bound_block(bounds.numbers, bounds.line, block, gamma))
         for i in range(low, low + n):
             if (block >= 0 and bound[i - low] < reach) or i == best or rules.taken[vectors.rows[i]]:
                 continue

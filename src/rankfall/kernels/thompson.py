@@ -75,7 +75,7 @@ def _bound_all(items: Items, vectors: ItemVectors, weights: Any, work: _Work) ->
     A topic liked adds less and less as it is used up. One disliked takes away less and less, in the end nothing.
     """
     bound, top = work.bound, work.top
-    tolerance = tolerance_of(vectors, weights, work.left)
+    tolerance = tolerance_of(vectors.norm, vectors.rounding, weights, work.left)
     if tolerance == np.inf:
         bound[:] = np.inf
         top[:] = np.inf
