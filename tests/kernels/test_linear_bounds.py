@@ -8,7 +8,7 @@ from numba import njit
 from one_by_one import one_by_one, place, score_of
 
 from rankfall import CascadeHybrid, Catalog
-from rankfall.kernels import greedy, thompson
+from rankfall.kernels import greedy
 from rankfall.kernels.item_scores import Items, items_of
 from rankfall.kernels.item_vectors import CHANGES, vectors_of
 from rankfall.kernels.linear_bounds import BLOCK, bound_block, bring, new_bounds
@@ -18,7 +18,7 @@ from rankfall.kernels.ridge import State, learn, new_state
 @njit
 def bounds_of(vectors, state, gamma, left, bounds, first, out):  # type: ignore[no-untyped-def]
     """Fill ``out`` with the bounds of all items; by how much a score may be above them."""
-    _, tolerance = bring(vectors, state.weights, state.covariance, gamma, left, bounds, first, first)
+    _, tolerance = bring(vectors, state.weights, state.covariance, gamma, left, bounds, first, first, True)
     for block in range(len(bounds.top)):
         for i in range(bound_block(bounds.numbers, bounds.line, block, gamma)):
             out[block * BLOCK + i] = bounds.line[0, i]
@@ -42,11 +42,11 @@ def check(items: Items, state: State, gamma: float, k: int) -> int:
     vectors = vectors_of(items, np.arange(n))
     bounds = new_bounds(vectors)
     room = greedy.new_room(items, vectors, columns, k)
-    scored = greedy.rank_in(room, items, vectors, out[:0], state, gamma, bounds, out, features, means, widths)
-    expected = one_by_one(items, state, gamma, list(range(n)), {}, k)
-    assert (out.tolist(), means.tolist(), widths.tolist()) == expected[:3]
-    thompson.rank(items, vectors, state.weights, out, features, means)
-    assert (out.tolist(), means.tolist()) == one_by_one(items, state, 0.0, list(range(n)), {}, k)[:2]
+    for times in (0.0, gamma):  # by means alone too, as for weights that were drawn
+        out[:] = -1
+        scored = greedy.rank_in(room, items, vectors, out[:0], state, times, bounds, out, features, means, widths)
+        expected = one_by_one(items, state, times, list(range(n)), {}, k)
+        assert (out.tolist(), means.tolist(), widths.tolist()) == expected[:3]
     left, bound = np.ones(columns), np.empty(n)
     for position in range(k):
         tolerance = bounds_of(vectors, state, gamma, left, bounds, position == 0, bound)

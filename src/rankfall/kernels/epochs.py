@@ -41,6 +41,7 @@ to the greedy ranker, entries gone through."""
 LENGTH, FIRST, SIZE, GUESS = range(4)  # columns of Nodes.whole; the set itself, ascending, comes after them
 ITEM_MEAN, ITEM_WIDTH, SEEN, ITEM_SLACK = range(4)  # rows of Entries.numbers
 BEST_BOUND, EXACT_MEAN, EXACT_WIDTH = range(3)  # rows of Opened.numbers
+DENSE, WHOLE = range(2)  # rows of Room.today
 
 
 class Epoch(NamedTuple):
@@ -82,7 +83,8 @@ class Room(NamedTuple):
     left: Any  # (n)
     scaled: Any  # (m)
     prefix: Any  # (k) items placed, ascending
-    today: Any  # (2, L) means of today; see means_of_all
+    today: Any  # (2, L) what dense columns give to the mean of every item today, and its whole mean
+    none: Any  # (n) zeros
 
 
 class Shortlists(NamedTuple):
@@ -121,6 +123,7 @@ def new_shortlists(items: Items, vectors: ItemVectors, columns: int, k: int) -> 
             scaled=np.empty(m),
             prefix=np.empty(k, dtype=np.int64),
             today=np.empty((2, n_items), dtype=np.float32),
+            none=np.zeros(columns),
         ),
         new_bounds(vectors),
         counts,
@@ -179,7 +182,7 @@ def highest_of_all(bounds: Bounds, gamma: float) -> float:
     """The highest bound, with so many widths above the mean."""
     highest = float(OUT)
     for block in range(len(bounds.top)):
-        highest = max(highest, highest_with(bounds.numbers, bounds.lanes, block, gamma))
+        highest = max(highest, highest_with(bounds.numbers, bounds.line, block, gamma))
     return highest
 
 
@@ -214,7 +217,7 @@ def bound_what_follows(vectors: ItemVectors, lists: Shortlists, gamma: float, le
     bounds, counts, room, epoch = lists.bounds, lists.counts, lists.room, lists.epoch
     follows = counts[BUILT] >= 0 and counts[BUILT] == length - 1
     _, tolerance = bring(
-        vectors, epoch.weights, epoch.covariance, gamma, room.left, bounds, counts[PREPARED] == 0, not follows
+        vectors, epoch.weights, epoch.covariance, gamma, room.left, bounds, counts[PREPARED] == 0, not follows, True
     )
     counts[PREPARED], counts[BUILT] = 1, length
     for i in range(length):
@@ -261,7 +264,7 @@ def build(vectors: ItemVectors, lists: Shortlists, gamma: float, wanted: int, ke
     cut = _cut(bounds, room.top, gamma, wanted)
     later, size = bounds.line[0], 0
     for block in range(len(bounds.top)):
-        if highest_with(bounds.numbers, bounds.lanes, block, gamma + MAX_DRIFT) < cut:
+        if highest_with(bounds.numbers, bounds.line, block, gamma + MAX_DRIFT) < cut:
             continue
         for i in range(bound_block(bounds.numbers, bounds.line, block, gamma + MAX_DRIFT)):
             if later[i] >= cut:

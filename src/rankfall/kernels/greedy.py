@@ -10,7 +10,7 @@ import numpy as np
 
 from rankfall.kernels.item_scores import Items, mean_of, place, variance_of
 from rankfall.kernels.item_vectors import ItemVectors
-from rankfall.kernels.jit import compiled, entry, inner
+from rankfall.kernels.jit import compiled, entry, inner, part
 from rankfall.kernels.linear_bounds import (
     BLOCK,
     LOWEST,
@@ -57,7 +57,7 @@ def score(item: int, items: Items, state: State, left: Any, scaled: Any) -> tupl
     return mean, np.sqrt(variance_of(item, items, left, state.covariance, scaled))
 
 
-@inner
+@part
 def bound_free(
     vectors: ItemVectors, blocked: Any, chosen: Any, state: State, gamma: float, left: Any, bounds: Bounds, fresh: bool
 ) -> float:
@@ -65,7 +65,7 @@ def bound_free(
 
     Returns by how much a score may be above its bound.
     """
-    anew, tolerance = bring(vectors, state.weights, state.covariance, gamma, left, bounds, fresh, fresh)
+    anew, tolerance = bring(vectors, state.weights, state.covariance, gamma, left, bounds, fresh, fresh, gamma != 0.0)
     if anew:
         for i in blocked:
             bounds.numbers[MEAN, i] = OUT
@@ -93,10 +93,10 @@ def _highest(bounds: Bounds, gamma: float) -> int:
 def take_out(i: int, bounds: Bounds, gamma: float) -> None:
     """An item cannot be chosen any more."""
     bounds.numbers[MEAN, i] = OUT
-    bounds.top[i // BLOCK] = highest_with(bounds.numbers, bounds.lanes, i // BLOCK, gamma)
+    bounds.top[i // BLOCK] = highest_with(bounds.numbers, bounds.line, i // BLOCK, gamma)
 
 
-@inner
+@part
 def _best(
     room: Room, items: Items, vectors: ItemVectors, state: State, gamma: float, bounds: Bounds, tolerance: float
 ) -> tuple[int, float, float, int]:

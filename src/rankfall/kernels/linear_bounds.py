@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankfall.kernels.item_vectors import CHANGES, ItemVectors
-from rankfall.kernels.jit import bounding, bounding_leaf, inner
+from rankfall.kernels.jit import bounding, bounding_leaf, inner, part
 
 BLOCK = 64
 CHUNK = 512  # items or entries that are computed together
@@ -32,43 +32,41 @@ BASE_MEAN, BASE_SQUARE, MEAN, SQUARE, TERMS = range(5)
 """Rows of :attr:`Bounds.numbers`: mean and square of the width while nothing is used up; both as it is now; and the
 root of the magnitude of what is added up for the square."""
 
-DENSE, WHOLE = range(2)  # rows of means_of_all
+
+AT, SPREAD, NONE = range(3)
+"""Rows of :attr:`Bounds.columns`: what is left of each where mean and square hold; s, of the model; zeros."""
+EACH_MEAN, EACH_TERM, CROSS, PRODUCTS = range(4)
+"""Rows of :attr:`Bounds.dense`: what each dense column counts in means; in TERMS; work space; and from here on, what
+its product with each of the dense columns counts in squares. Beyond the last column all are 0."""
+LARGEST, ADDED, USABLE = range(3)
+"""Of :attr:`Bounds.model`: the largest s^2; how often something was added to one item since the start, at most; whether
+anything is bounded."""
 
 
 class Bounds(NamedTuple):
-    """Room for the bounds of L items, over n columns of which c are dense."""
+    """Room for the bounds of L items, over n columns of which c are dense, rounded up to fours."""
 
     numbers: Any  # (5, L)
     top: Any  # (blocks) the highest bound of each block of items
     cross: Any  # (E) 2 P[topic] . z
-    each: Any  # (2, c) what a dense column counts in means, and in sizes; c is rounded up to fours
-    products: Any  # (c, c) what the product of two of them counts in squares
-    row: Any  # (c) work space, 0 beyond the last column
-    at: Any  # (n) what is left of each column where mean and square hold
-    spread: Any  # (n) s, of the model
-    largest: Any  # (1) the largest s^2
-    added: Any  # (2) how often something was added to one item since the start, at most; whether anything is bounded
-    line: Any  # (2, BLOCK) bounds and widths of one block; see bound_block
-    lanes: Any  # (16) work space
+    dense: Any  # (3 + c, c)
+    columns: Any  # (3, n)
+    model: Any  # (3)
+    line: Any  # (3, BLOCK) bounds and widths of one block, see bound_block; and work space
 
 
 def new_bounds(vectors: ItemVectors) -> Bounds:
     """Room for the bounds of these items."""
     n, dense = len(vectors.rows), len(vectors.dense)
-    columns, fours, single = vectors.first_dense + dense, (dense + 3) // 4 * 4, np.float32
+    fours, single = (dense + 3) // 4 * 4, np.float32
     return Bounds(
         numbers=np.empty((5, n), dtype=single),
         top=np.empty((n + BLOCK - 1) // BLOCK, dtype=single),
         cross=np.empty(len(vectors.row), dtype=single),
-        each=np.empty((2, fours), dtype=single),
-        products=np.empty((fours, fours), dtype=single),
-        row=np.zeros(fours, dtype=single),
-        at=np.empty(columns),
-        spread=np.empty(columns),
-        largest=np.empty(1),
-        added=np.zeros(2, dtype=np.int64),
-        line=np.empty((2, BLOCK), dtype=single),
-        lanes=np.empty(16, dtype=single),
+        dense=np.zeros((3 + fours, fours), dtype=single),
+        columns=np.zeros((3, vectors.first_dense + dense)),
+        model=np.zeros(3),
+        line=np.empty((3, BLOCK), dtype=single),
     )
 
 
@@ -93,7 +91,7 @@ def tolerance_of(norm: float, rounding: float, weights: Any, left: Any) -> float
     return rounding * size * norm * growth + TINY * largest if largest <= HUGE else np.inf
 
 
-@inner
+@part
 def _spread(covariance: Any, spread: Any) -> float:
     """Write s, and return the largest variance of a column; infinite if the matrix is not a covariance."""
     largest = 0.0
@@ -113,47 +111,45 @@ def _spread(covariance: Any, spread: Any) -> float:
     return largest
 
 
-@inner
-def _prepare(vectors: ItemVectors, weights: Any, covariance: Any, left: Any, bounds: Bounds) -> None:
-    """What dense columns and their products count, each pair of columns once; 0 beyond the last."""
-    begin, n = vectors.first_dense, len(vectors.dense)
-    each, products = bounds.each, bounds.products
-    each[:] = np.float32(0.0)
-    products[:] = np.float32(0.0)
+@part
+def _prepare(begin: int, n: int, weights: Any, covariance: Any, left: Any, spread: Any, out: Any) -> None:
+    """Write what dense columns and their products count, each pair of columns once; ``out`` is Bounds.dense."""
     for p in range(n):
         row, c = covariance[begin + p], left[begin + p]
-        each[0, p] = c * weights[begin + p]
-        each[1, p] = abs(c) * bounds.spread[begin + p]
+        out[EACH_MEAN, p] = c * weights[begin + p]
+        out[EACH_TERM, p] = abs(c) * spread[begin + p]
         for q in range(p):
-            products[p, q] = 2.0 * c * row[begin + q] * left[begin + q]
-        products[p, p] = c * c * row[begin + p]
+            out[PRODUCTS + p, q] = 2.0 * c * row[begin + q] * left[begin + q]
+        out[PRODUCTS + p, p] = c * c * row[begin + p]
 
 
 @bounding
-def _add_each(dense: Any, p: int, low: int, n: int, each: Any, mean: Any, size: Any) -> None:
+def _add_each(dense: Any, p: int, low: int, n: int, counts: Any, mean: Any, size: Any) -> None:
     """What four columns from ``p`` on give to the means and sizes of a block of items."""
     high, last = low + n, len(dense) - 1  # beyond the last column, which counts for nothing, it stands in
     z0, z1 = dense[p, low:high], dense[min(p + 1, last), low:high]
     z2, z3 = dense[min(p + 2, last), low:high], dense[min(p + 3, last), low:high]
-    w0, w1, w2, w3 = each[0, p], each[0, p + 1], each[0, p + 2], each[0, p + 3]
-    s0, s1, s2, s3 = each[1, p], each[1, p + 1], each[1, p + 2], each[1, p + 3]
+    w, s = counts[EACH_MEAN], counts[EACH_TERM]
+    w0, w1, w2, w3 = w[p], w[p + 1], w[p + 2], w[p + 3]
+    s0, s1, s2, s3 = s[p], s[p + 1], s[p + 2], s[p + 3]
     for i in range(n):
         mean[i] += (w0 * z0[i] + w1 * z1[i]) + (w2 * z2[i] + w3 * z3[i])
         size[i] += (s0 * abs(z0[i]) + s1 * abs(z1[i])) + (s2 * abs(z2[i]) + s3 * abs(z3[i]))
 
 
 @bounding
-def _add_products(dense: Any, p: int, q: int, low: int, n: int, products: Any, square: Any) -> None:
+def _add_products(dense: Any, p: int, q: int, low: int, n: int, counts: Any, square: Any) -> None:
     """What products of four columns from ``p`` on and four from ``q`` on give to the squares of a block of items."""
     high, last = low + n, len(dense) - 1
     y0, y1 = dense[q, low:high], dense[min(q + 1, last), low:high]
     y2, y3 = dense[min(q + 2, last), low:high], dense[min(q + 3, last), low:high]
     z0, z1 = dense[p, low:high], dense[min(p + 1, last), low:high]
     z2, z3 = dense[min(p + 2, last), low:high], dense[min(p + 3, last), low:high]
-    c00, c01, c02, c03 = products[p, q], products[p, q + 1], products[p, q + 2], products[p, q + 3]
-    c10, c11, c12, c13 = products[p + 1, q], products[p + 1, q + 1], products[p + 1, q + 2], products[p + 1, q + 3]
-    c20, c21, c22, c23 = products[p + 2, q], products[p + 2, q + 1], products[p + 2, q + 2], products[p + 2, q + 3]
-    c30, c31, c32, c33 = products[p + 3, q], products[p + 3, q + 1], products[p + 3, q + 2], products[p + 3, q + 3]
+    row = PRODUCTS + p
+    c00, c01, c02, c03 = counts[row, q], counts[row, q + 1], counts[row, q + 2], counts[row, q + 3]
+    c10, c11, c12, c13 = counts[row + 1, q], counts[row + 1, q + 1], counts[row + 1, q + 2], counts[row + 1, q + 3]
+    c20, c21, c22, c23 = counts[row + 2, q], counts[row + 2, q + 1], counts[row + 2, q + 2], counts[row + 2, q + 3]
+    c30, c31, c32, c33 = counts[row + 3, q], counts[row + 3, q + 1], counts[row + 3, q + 2], counts[row + 3, q + 3]
     for i in range(n):
         a, b, c, d = y0[i], y1[i], y2[i], y3[i]
         one, two = (c00 * a + c01 * b) + (c02 * c + c03 * d), (c10 * a + c11 * b) + (c12 * c + c13 * d)
@@ -162,19 +158,19 @@ def _add_products(dense: Any, p: int, q: int, low: int, n: int, products: Any, s
 
 
 @inner
-def _dense_columns(dense: Any, bounds: Bounds, mean: Any, square: Any) -> None:
+def _dense_columns(dense: Any, counts: Any, mean: Any, square: Any, terms: Any) -> None:
     """What the dense columns give to mean, square and size of every item, four columns at a time."""
     columns, n_items = dense.shape
     for low in range(0, n_items, CHUNK):
         n = min(CHUNK, n_items - low)
-        means, squares, sizes = mean[low : low + n], square[low : low + n], bounds.numbers[TERMS, low : low + n]
+        means, squares, sizes = mean[low : low + n], square[low : low + n], terms[low : low + n]
         means[:] = np.float32(0.0)
         squares[:] = np.float32(0.0)
         sizes[:] = np.float32(0.0)
         for p in range(0, columns, 4):
-            _add_each(dense, p, low, n, bounds.each, means, sizes)
+            _add_each(dense, p, low, n, counts, means, sizes)
             for q in range(0, p + 1, 4):
-                _add_products(dense, p, q, low, n, bounds.products, squares)
+                _add_products(dense, p, q, low, n, counts, squares)
 
 
 @bounding
@@ -230,7 +226,7 @@ def _add_topics(
 ) -> None:
     """Topics count as much as is ``left`` instead of as in ``bounds.at``, or instead of nothing (``all_of`` them)."""
     d = len(vectors.first) - 1
-    at = bounds.at
+    at, spread, row = bounds.columns[AT], bounds.columns[SPREAD], bounds.dense[CROSS]
     for j in range(d):
         low, high = vectors.first[j], vectors.first[j + 1]
         if high == low or (not all_of and left[j] == at[j]):
@@ -238,9 +234,9 @@ def _add_topics(
         own, before = covariance[j, j], 0.0 if all_of else at[j]
         if all_of:
             for q in range(len(vectors.copied)):
-                bounds.row[q] = 2.0 * covariance[j, d + q] * left[d + q]
-            _cross_terms(vectors.copied, bounds.row, low, high, bounds.cross)
-            size = abs(left[j]) * bounds.spread[j]
+                row[q] = 2.0 * covariance[j, d + q] * left[d + q]
+            _cross_terms(vectors.copied, row, low, high, bounds.cross)
+            size = abs(left[j]) * spread[j]
             _add_size(vectors.row[low:high], vectors.weight[low:high], bounds.numbers[TERMS], size)
         once, twice = left[j] - before, (left[j] * left[j] - before * before) * own
         _add_topic(
@@ -266,27 +262,60 @@ def _raise(square: Any, size: Any, rounding: float, least: float) -> None:
         square[i] += a * size[i] * size[i] + b
 
 
-@inner
-def _anew(vectors: ItemVectors, weights: Any, covariance: Any, gamma: float, bounds: Bounds, model: bool) -> bool:
+@bounding
+def dense_means(vectors: ItemVectors, weights: Any, left: Any, mean: Any) -> None:
+    """What the dense columns give to the mean of every item."""
+    begin = vectors.first_dense
+    for low in range(0, len(mean), CHUNK):
+        part = mean[low : min(low + CHUNK, len(mean))]
+        part[:] = np.float32(0.0)
+        for p in range(len(vectors.dense)):
+            z, weight = vectors.dense[p, low : low + len(part)], np.float32(weights[begin + p] * left[begin + p])
+            for i in range(len(part)):
+                part[i] += weight * z[i]
+
+
+@bounding
+def add_topic_means(vectors: ItemVectors, weights: Any, left: Any, before: Any, mean: Any) -> None:
+    """What topics give to the mean of every item, where they count as much as is ``left`` instead of ``before``."""
+    for j in range(len(vectors.first) - 1):
+        more = np.float32(weights[j] * (left[j] - before[j]))
+        if more != np.float32(0.0):
+            for e in range(vectors.first[j], vectors.first[j + 1]):
+                mean[vectors.row[e]] += more * vectors.weight[e]
+
+
+@part
+def _anew(
+    vectors: ItemVectors, weights: Any, covariance: Any, gamma: float, bounds: Bounds, model: bool, widths: bool
+) -> bool:
     """Compute everything for what is left in ``bounds.at``; False if single precision cannot."""
-    numbers, at = bounds.numbers, bounds.at
+    numbers, at, spread = bounds.numbers, bounds.columns[AT], bounds.columns[SPREAD]
+    mean, square = numbers[BASE_MEAN], numbers[BASE_SQUARE]
+    if vectors.diminishes:
+        mean, square = numbers[MEAN], numbers[SQUARE]
+    if not widths:
+        dense_means(vectors, weights, at, mean)
+        add_topic_means(vectors, weights, at, bounds.columns[NONE], mean)
+        square[:] = np.float32(0.0)
+        return True
     if model:
-        bounds.largest[0] = _spread(covariance, bounds.spread)
+        bounds.model[LARGEST] = _spread(covariance, spread)
     growth = _lengths(at, at)[1]
-    largest = (1.0 + vectors.norm * growth) ** 2 * (1.0 + bounds.largest[0])
+    largest = (1.0 + vectors.norm * growth) ** 2 * (1.0 + bounds.model[LARGEST])
     if not largest * (1.0 + gamma) ** 2 <= HUGE:
         return False
     mean, square = (
         (numbers[MEAN], numbers[SQUARE]) if vectors.diminishes else (numbers[BASE_MEAN], numbers[BASE_SQUARE])
     )
-    _prepare(vectors, weights, covariance, at, bounds)
-    _dense_columns(vectors.dense, bounds, mean, square)
+    _prepare(vectors.first_dense, len(vectors.dense), weights, covariance, at, spread, bounds.dense)
+    _dense_columns(vectors.dense, bounds.dense, mean, square, numbers[TERMS])
     _add_topics(vectors, weights, covariance, at, bounds, mean, square, True)
     _raise(square, numbers[TERMS], vectors.rounding, TINY * largest)
     return True
 
 
-@inner
+@part
 def bring(
     vectors: ItemVectors,
     weights: Any,
@@ -296,21 +325,22 @@ def bring(
     bounds: Bounds,
     model: bool,
     again: bool,
+    widths: bool,
 ) -> tuple[bool, float]:
-    """Make mean and square hold for what is ``left``.
+    """Make mean and square hold for what is ``left``; without ``widths`` squares are 0.
 
     They are carried from where they are, or ``again`` from where nothing is used up, or because too much was added.
     With another ``model`` than before, everything is computed. Returns whether it was one of the latter, so that items
     which cannot be chosen must be taken out again; and by how much a score may be above its bound.
     """
-    numbers, at, added = bounds.numbers, bounds.at, bounds.added
+    numbers, at, model_of = bounds.numbers, bounds.columns[AT], bounds.model
     mean, square = numbers[MEAN], numbers[SQUARE]
     tolerance = tolerance_of(vectors.norm, vectors.rounding, weights, left)
     if model or vectors.diminishes:
         for j in range(len(at)):
             at[j] = left[j] if vectors.diminishes else 1.0
-        added[1] = tolerance < np.inf and _anew(vectors, weights, covariance, gamma, bounds, model)
-    if added[1] == 0:
+        model_of[USABLE] = tolerance < np.inf and _anew(vectors, weights, covariance, gamma, bounds, model, widths)
+    if model_of[USABLE] == 0.0:
         mean[:] = np.float32(0.0)
         square[:] = np.float32(0.0)
         return True, np.inf
@@ -321,16 +351,19 @@ def bring(
         changed += left[j] != at[j]
     at_most = vectors.most * (vectors.most + 1) // 2
     more = min(changed * vectors.most, at_most)
-    again = again or model or added[0] + more > CHANGES + at_most
+    again = again or model or model_of[ADDED] + more > CHANGES + at_most
     if again:
         for i in range(len(mean)):
             mean[i] = numbers[BASE_MEAN, i]
             square[i] = numbers[BASE_SQUARE, i]
         at[:] = 1.0
         more = at_most
-        added[0] = 0
-    added[0] += more
-    _add_topics(vectors, weights, covariance, left, bounds, mean, square, False)
+        model_of[ADDED] = 0.0
+    model_of[ADDED] += more
+    if widths:
+        _add_topics(vectors, weights, covariance, left, bounds, mean, square, False)
+    else:
+        add_topic_means(vectors, weights, left, at, mean)
     for j in range(len(at)):
         at[j] = left[j]
     return again, tolerance
@@ -365,11 +398,11 @@ def _highest(mean: Any, square: Any, low: int, high: int, times: Any, lanes: Any
 
 
 @bounding
-def highest_with(numbers: Any, lanes: Any, block: int, gamma: float) -> float:
-    """The highest bound in a block, with so many widths above the mean; ``lanes`` is work space."""
+def highest_with(numbers: Any, line: Any, block: int, gamma: float) -> float:
+    """The highest bound in a block, with so many widths above the mean; ``line`` has work space."""
     low = block * BLOCK
     high, times = min(low + BLOCK, numbers.shape[1]), np.float32(min(gamma, HUGE))
-    return _highest(numbers[MEAN], numbers[SQUARE], low, high, times, lanes)
+    return _highest(numbers[MEAN], numbers[SQUARE], low, high, times, line[2])
 
 
 @bounding
@@ -379,7 +412,7 @@ def bound_all(bounds: Bounds, gamma: float) -> None:
     mean, square = numbers[MEAN], numbers[SQUARE]
     for block in range(len(bounds.top)):
         low = block * BLOCK
-        bounds.top[block] = _highest(mean, square, low, min(low + BLOCK, n_items), times, bounds.lanes)
+        bounds.top[block] = _highest(mean, square, low, min(low + BLOCK, n_items), times, bounds.line[2])
 
 
 @bounding
@@ -393,26 +426,3 @@ def bound_block(numbers: Any, line: Any, block: int, gamma: float) -> int:
         width[i] = np.sqrt(max(square[i], np.float32(0.0)))
         bound[i] = mean[i] + times * width[i]
     return high - low
-
-
-@bounding
-def means_of_all(vectors: ItemVectors, weights: Any, left: Any, means: Any, dense_too: bool) -> None:
-    """``phi . w`` of every item, written to ``means`` (2, L): that of dense columns, unless known, and the whole."""
-    columns, n_items = vectors.dense.shape
-    begin = vectors.first_dense
-    if dense_too:
-        for low in range(0, n_items, CHUNK):
-            part = means[DENSE, low : min(low + CHUNK, n_items)]
-            part[:] = np.float32(0.0)
-            for p in range(columns):
-                z = vectors.dense[p, low : low + len(part)]
-                weight = np.float32(weights[begin + p] * left[begin + p])
-                for i in range(len(part)):
-                    part[i] += weight * z[i]
-    whole = means[WHOLE]
-    for i in range(n_items):
-        whole[i] = means[DENSE, i]
-    for j in range(len(vectors.first) - 1):
-        weight = np.float32(weights[j] * left[j])
-        for e in range(vectors.first[j], vectors.first[j + 1]):
-            whole[vectors.row[e]] += weight * vectors.weight[e]

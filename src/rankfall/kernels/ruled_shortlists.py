@@ -39,7 +39,7 @@ from rankfall.kernels.epochs import (
 from rankfall.kernels.item_scores import Items, place
 from rankfall.kernels.item_vectors import ItemVectors
 from rankfall.kernels.jit import entry, inner
-from rankfall.kernels.linear_bounds import BLOCK, LOWEST, OUT, bound_block, highest_with, means_of_all
+from rankfall.kernels.linear_bounds import BLOCK, LOWEST, OUT, bound_block, highest_with
 from rankfall.kernels.list_rules import (
     Rules,
     barred_by,
@@ -50,7 +50,7 @@ from rankfall.kernels.list_rules import (
     open_position,
 )
 from rankfall.kernels.ridge import State
-from rankfall.kernels.shortlists import best_of, open_shortlist, tolerance_in
+from rankfall.kernels.shortlists import best_of, means_of_today, open_shortlist, tolerance_in
 
 ALLOWED, LAST = 1, 2
 """More columns of Nodes.outside: one for the items that rules allow, and the one of them that won last time, or -1."""
@@ -102,7 +102,7 @@ def _build(
     nodes.outside[node, 0], nodes.outside[node, ALLOWED], nodes.outside[node, LAST] = cut, cut_allowed, -1.0
     later, size = bounds.line[0], 0
     for block in range(len(bounds.top)):
-        if highest_with(bounds.numbers, bounds.lanes, block, gamma + MAX_DRIFT) < min(cut, cut_allowed):
+        if highest_with(bounds.numbers, bounds.line, block, gamma + MAX_DRIFT) < min(cut, cut_allowed):
             continue
         for i in range(bound_block(bounds.numbers, bounds.line, block, gamma + MAX_DRIFT)):
             if later[i] <= LOWEST or later[i] < min(cut, cut_allowed):
@@ -164,7 +164,7 @@ def rank_under_rules(
             tolerance = tolerance_in(vectors.norm, vectors.rounding, state.weights, lists.epoch.weights, room.left)
             long = size > LONG + len(opened.level) // 16
             if long:
-                means_of_all(vectors, state.weights, room.left, room.today, vectors.diminishes or not dense_known)
+                means_of_today(vectors, state.weights, room, vectors.diminishes or not dense_known)
                 dense_known = True
             open_shortlist(entries, first, size, opened, room.today, gamma, drift, tolerance, long)
             counts[VISITED] += size

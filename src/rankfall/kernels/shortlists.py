@@ -26,6 +26,7 @@ import numpy as np
 from rankfall.kernels.epoch_lengths import begin_list, leave, position_cost, start_epoch
 from rankfall.kernels.epochs import (
     BEST_BOUND,
+    DENSE,
     EXACT_MEAN,
     EXACT_WIDTH,
     FIRST,
@@ -41,6 +42,7 @@ from rankfall.kernels.epochs import (
     SEEN,
     SIZE,
     VISITED,
+    WHOLE,
     Entries,
     Opened,
     Room,
@@ -53,8 +55,19 @@ from rankfall.kernels.epochs import (
 from rankfall.kernels.item_scores import Items, mean_of, place, variance_of
 from rankfall.kernels.item_vectors import ItemVectors
 from rankfall.kernels.jit import entry, inner, leaf
-from rankfall.kernels.linear_bounds import WHOLE, means_of_all, tolerance_of
+from rankfall.kernels.linear_bounds import add_topic_means, dense_means, tolerance_of
 from rankfall.kernels.ridge import State
+
+
+@inner
+def means_of_today(vectors: ItemVectors, weights: Any, room: Room, dense_too: bool) -> None:
+    """``phi . w`` of every item, with the weights of today: worth it where a shortlist is long."""
+    dense, whole = room.today[DENSE], room.today[WHOLE]
+    if dense_too:
+        dense_means(vectors, weights, room.left, dense)
+    for i in range(len(whole)):
+        whole[i] = dense[i]
+    add_topic_means(vectors, weights, room.left, room.none, whole)
 
 
 @inner
@@ -224,7 +237,7 @@ def rank(
                 tolerance = tolerance_in(vectors.norm, vectors.rounding, state.weights, lists.epoch.weights, room.left)
             long = size > LONG + len(opened.level) // 16
             if long:
-                means_of_all(vectors, state.weights, room.left, room.today, vectors.diminishes or not dense_known)
+                means_of_today(vectors, state.weights, room, vectors.diminishes or not dense_known)
                 dense_known = True
             open_shortlist(entries, first, size, opened, room.today, gamma, drift, tolerance, long)
             counts[VISITED] += size
