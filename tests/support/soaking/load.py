@@ -104,8 +104,10 @@ class SoakCallers(Callers):
     def _advance(self, client: httpx.Client, one: Shown) -> bool:
         before = len(one.results)
         earns = "rewards" in MODELS[one.model]
-        if earns and not (self._ranked(client, one) and self._tell(client, one, early=True)):
+        if not self._ranked(client, one) or (earns and not self._tell(client, one, early=True)):
             return False
+        if one.clicked is not None:
+            one.clicked = min(one.clicked, len(one.items))  # rules may leave less of a baseline than was asked for
         done = super()._advance(client, one)
         if one.answer and one.event_id not in self._shown_at:
             self._shown_at[one.event_id] = time.monotonic()
