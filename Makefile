@@ -22,7 +22,7 @@ soak: $(READY) servers  ## servers under load for an hour while everything goes 
 	$(BIN)/python scripts/soak.py --write docs/reliability.md
 	$(BIN)/python -m pytest -m soak
 
-field: $(READY)  ## every study of the field, into docs/field-results.md; about an hour
+field: $(READY)  ## every study of the field, into docs/field-results.md; some five minutes on two idle cores
 	$(BIN)/rankfall run studies/field/*.toml --out out/field
 	$(BIN)/python scripts/field_results.py
 

@@ -2,10 +2,8 @@
 
     python benchmarks/compare_rankers.py
     python benchmarks/compare_rankers.py --write docs/compare.md
-    python benchmarks/compare_rankers.py --matrix preferences.txt --steps 1000000
 
-The first prints the table, ``--write`` puts it into the page. ``--matrix`` takes preferences of rankers from a file
-instead of from simulated users: a row of numbers for each ranker, the probability that it is preferred to each other.
+The first prints the table, ``--write`` puts it into the page.
 """
 
 from __future__ import annotations
@@ -20,10 +18,10 @@ from rankfall import PerItem, PositionBased, User
 from rankfall.compare import (
     Comparison,
     DoubleThompson,
-    Duels,
     MergeDTS,
     Method,
     Probabilistic,
+    SelfSparring,
     TeamDraft,
     Together,
     UniformPairs,
@@ -36,6 +34,7 @@ METHODS: dict[str, Method] = {
     "MergeDTS, alpha 0.262, C 400,000, M 16": MergeDTS(batch=16, alpha=0.8**6, c=400_000.0),
     "MergeDTS, alpha 0.262, C 400,000, M 4": MergeDTS(batch=4, alpha=0.8**6, c=400_000.0),
     "DoubleThompson": DoubleThompson(),
+    "SelfSparring": SelfSparring(),
     "UniformPairs": UniformPairs(),
     "Together": Together(),
 }
@@ -84,38 +83,13 @@ def on_users(numbers: tuple[int, ...], steps: int, repeats: int) -> list[str]:
     return rows
 
 
-def on_matrix(path: Path, steps: int, repeats: int) -> None:
-    """Condorcet regret of each method on given preferences: half the gaps of the two that were compared."""
-    preferences = np.loadtxt(path)
-    best = int((preferences > 0.5).sum(axis=1).argmax())
-    gap = preferences[best] - 0.5
-    click.echo(f"{len(gap)} rankers; the best is preferred to {np.count_nonzero(gap > 0)} others")
-    for label, method in METHODS.items():
-        if label == "Together":
-            continue
-        regrets = []
-        for repeat in range(repeats):
-            duels, rng, regret = Duels(len(gap), method), np.random.default_rng(repeat), 0.0
-            for _ in range(steps):
-                pair = duels.choose(rng)
-                regret += gap[list(pair)].mean()
-                if len(pair) == 2:
-                    duels.learn({pair: float(rng.random() < preferences[pair])})
-            regrets.append(regret)
-        click.echo(f"{label}: {np.mean(regrets):,.0f} ({', '.join(f'{regret:,.0f}' for regret in regrets)})")
-
-
 @click.command()
 @click.option("--rankers", default="16,64", help="How many, with commas.")
 @click.option("--steps", default=20_000)
 @click.option("--repeats", default=4)
 @click.option("--write", type=click.Path(path_type=Path, exists=True), help="The page to put the table into.")
-@click.option("--matrix", type=click.Path(path_type=Path, exists=True), help="Preferences to play on instead.")
-def main(rankers: str, steps: int, repeats: int, write: Path | None, matrix: Path | None) -> None:
+def main(rankers: str, steps: int, repeats: int, write: Path | None) -> None:
     """Compare ways to compare."""
-    if matrix is not None:
-        on_matrix(matrix, steps, repeats)
-        return
     rows = on_users(tuple(int(n) for n in rankers.split(",")), steps, repeats)
     if write is not None:
         head = "| rankers | method | regret | clicks lost | best leads | left |\n|---:|---|---:|---:|---:|---:|"

@@ -36,13 +36,13 @@ from rankfall import (
     simulate_users,
 )
 from rankfall.data import find
+from rankfall.experiments.figures.look import markers, styles
 from rankfall.experiments.figures.saving import save
 from rankfall.experiments.statistics import interval
 from rankfall.users import moved_tastes, situations_of
 
 K = 10
 WAYS = ("one model", "segments", "context", "segment as context", "context, variance 1")
-COLOURS = ("#7f7f7f", "#2ca02c", "#d62728", "#ff7f0e", "#1f77b4")
 CONTEXT = Context({"hour": Hour(), "device": Category(["phone", "tablet", "desktop"])})
 SITUATIONS = situations_of(CONTEXT, hours=8)
 WORLDS = {
@@ -146,18 +146,21 @@ def table(found: dict[str, dict[str, np.ndarray]], sizes: Sizes) -> Iterator[str
 
 def figure(found: dict[str, dict[str, np.ndarray]], sizes: Sizes, path: Path) -> Path:
     """Mean regret over the lists, for every way and world."""
-    size = (3.4 * len(found), 3.2)
+    size = (3.4 * len(found), 3.6)
     drawn, ((*axes,),) = plt.subplots(1, len(found), figsize=size, layout="constrained", squeeze=False)
     steps = np.linspace(0, sizes.lists, sizes.points + 1)[1:]
+    looks, shapes = styles(WAYS), markers(WAYS)
     for axis, (world, ways) in zip(axes, found.items(), strict=True):
-        for name, colour in zip(WAYS, COLOURS, strict=True):
+        for number, (name, (colour, dashes)) in enumerate(looks.items()):
             mean = ways[name].mean(axis=0)
             error = 1.96 * ways[name].std(axis=0, ddof=1) / len(ways[name]) ** 0.5
-            axis.plot(steps, mean, "--" if "variance" in name else "-", color=colour, label=name, linewidth=1.4)
+            at = (0.02 * number, 0.2)  # so that marks of lines that coincide can be told apart
+            line = {"color": colour, "linestyle": dashes, "marker": shapes[name], "markevery": at, "linewidth": 1.4}
+            axis.plot(steps, mean, label=name, markersize=5, **line)
             axis.fill_between(steps, mean - error, mean + error, color=colour, alpha=0.12, linewidth=0)
-        axis.set(title=world, xlabel="lists", ylim=(0, None))
-    axes[0].set_ylabel("regret")
-    axes[0].legend(fontsize=7, frameon=False)
+        axis.set(title=f"the context {world}" if "matter" in world else world, xlabel="lists", ylim=(0, None))
+    axes[0].set_ylabel("regret; shades: 95 % intervals")
+    drawn.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(looks), frameon=False)
     return save(drawn, path, ("png",))[0]
 
 

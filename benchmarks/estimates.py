@@ -1,11 +1,13 @@
 """How close estimates from logs come to the truth, in simulation: the tables and the figure of docs/estimates.md.
 
     python benchmarks/estimates.py --out out/estimates
+    python benchmarks/estimates.py --likeliest --length 5 --lists 10000 --repeats 20
 
 Ten items. A service shows one list, and a fifth of its lists at random (``randomize``); or draws every list, from the
 top down, by scores (Plackett-Luce), as policies that draw do. Another list, fixed, is judged by the log with every
 estimator. People click by one of three models, so the truth is known. The model of rewards is always a cascade, fitted
-to another log of the same size: right for the first kind of people, and wrong for the others.
+to another log of the same size: right for the first kind of people, and wrong for the others; or, with ``--likeliest``,
+the one that ``rankfall evaluate`` takes.
 """
 
 from __future__ import annotations
@@ -24,8 +26,8 @@ from rankfall.estimates import ESTIMATORS, ListChances, estimate_all, predicted
 from rankfall.experiments.figures.look import markers, styles
 from rankfall.experiments.figures.saving import save
 from rankfall.users import Cascade, DependentClick, PerItem, PositionBased, User
-from rankfall.users.fitting import draw_log, fit_cascade
-from rankfall.users.fitting.reward_model import reward_model
+from rankfall.users.fitting import draw_log, fit_cascade, read_log
+from rankfall.users.fitting.reward_model import best_fit, reward_model
 
 ITEMS, RANDOM = 10, 0.2
 LENGTHS, SIZES = (1, 3, 5, 10), (1_000, 10_000, 100_000)
@@ -96,13 +98,16 @@ class EveryListDrawn:
         return alone
 
 
-def one_log(service: FifthAtRandom | EveryListDrawn, user: User, k: int, n: int, seed: int) -> list[dict[str, object]]:
+def one_log(
+    service: FifthAtRandom | EveryListDrawn, user: User, k: int, n: int, seed: int, likeliest: bool = False
+) -> list[dict[str, object]]:
     """Every estimate from one log."""
     rng, wanted = np.random.default_rng([seed, k, n]), WANTED[:k]
     truth = user.reward(wanted)
     lists, chances = service.log(n, rng)
     clicks = draw_log(user, lists, seed)["click"].to_numpy().reshape(lists.shape).astype(float)
-    fitted = fit_cascade(draw_log(user, service.log(n, rng)[0], seed + 10_000), prior=1.0)
+    other = draw_log(user, service.log(n, rng)[0], seed + 10_000)
+    fitted = best_fit(read_log(other), "clicks").fitted if likeliest else fit_cascade(other, prior=1.0)
     drawn = np.broadcast_to(wanted, (n, 1, k))
     model = predicted(lists, drawn, reward_model(fitted, range(ITEMS), "clicks"))
     again = 200 if n <= RESAMPLED else 0
@@ -124,14 +129,14 @@ def one_log(service: FifthAtRandom | EveryListDrawn, user: User, k: int, n: int,
     return rows
 
 
-def study(repeats: int) -> pl.DataFrame:
+def study(repeats: int, lengths: tuple[int, ...], sizes: tuple[int, ...], likeliest: bool = False) -> pl.DataFrame:
     """A row for each way to log, kind of people, length of lists, size of the log and estimator."""
     frames = []
-    for k, n in itertools.product(LENGTHS, SIZES):
+    for k, n in itertools.product(lengths, sizes):
         times = repeats if n < LARGEST else max(2, repeats // 4)
         for name, service in zip(LOGGING, (FifthAtRandom(k), EveryListDrawn(k)), strict=True):
             for who, user in people(k).items():
-                rows = [row for seed in range(times) for row in one_log(service, user, k, n, seed)]
+                rows = [row for seed in range(times) for row in one_log(service, user, k, n, seed, likeliest)]
                 frames.append(pl.DataFrame(rows).with_columns(logging=pl.lit(name), people=pl.lit(who), k=k, lists=n))
         click.echo(f"k {k}, {n} lists: done", err=True)
     error = pl.col("value") - pl.col("truth")
@@ -198,14 +203,18 @@ def figure(table: pl.DataFrame) -> Figure:
 
 @click.command(help=__doc__)
 @click.option("--repeats", type=click.IntRange(2), default=60, show_default=True, help="Logs of each kind.")
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=Path("out/estimates"))
-def main(repeats: int, out: Path) -> None:
+@click.option("--length", "lengths", type=int, multiple=True, default=LENGTHS, show_default=True)
+@click.option("--lists", "sizes", type=int, multiple=True, default=SIZES, show_default=True)
+@click.option("--likeliest", is_flag=True, help="The likeliest click model as model of rewards.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Where to write table and figure.")
+def main(repeats: int, lengths: tuple[int, ...], sizes: tuple[int, ...], likeliest: bool, out: Path | None) -> None:
     """Run the study and write what came of it."""
-    out.mkdir(parents=True, exist_ok=True)
-    table = study(repeats)
-    table.write_parquet(out / "estimates.parquet")
-    save(figure(table), out / "estimates")
-    for lists in SIZES:
+    table = study(repeats, lengths, sizes, likeliest)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        table.write_parquet(out / "estimates.parquet")
+        save(figure(table), out / "estimates")
+    for lists in sizes:
         click.echo(f"\n{lists:,} lists: bias ± spread, and coverage of the 95 % interval\n")
         click.echo(markdown(table.filter(pl.col("lists") == lists)))
 

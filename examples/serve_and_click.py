@@ -1,6 +1,7 @@
 """Start the service on a small catalog of films, click like a user who likes some topics, and print what it learned.
 
     python examples/serve_and_click.py
+    python examples/serve_and_click.py 8400    # on another port
 
 Needs the extras [serve] and [client]. While it runs, open http://127.0.0.1:8321/ to watch it learn.
 """
@@ -26,19 +27,18 @@ FILMS = {
 }
 LIKES = {"space": 0.6, "comedy": 0.4}
 TOPICS = ["comedy", "horror", "romance", "space", "war"]
-PORT = 8321
 
 
-def main() -> None:
+def main(port: str = "8321") -> None:
     """Start the service, click, and stop it."""
     coverage = [[film.get(topic, 0.0) for topic in TOPICS] for film in FILMS.values()]
     with tempfile.TemporaryDirectory() as folder:
         items = Path(folder) / "items.parquet"
         Catalog(coverage, ids=FILMS, topics=TOPICS).write_parquet(items)
-        options = ["--catalog", str(items), "--data", f"{folder}/data", "--port", str(PORT), "--policy", "CascadeLSB"]
+        options = ["--catalog", str(items), "--data", f"{folder}/data", "--port", port, "--policy", "CascadeLSB"]
         server = subprocess.Popen([sys.executable, "-m", "rankfall", "serve", *options])
         try:
-            with Client(f"http://127.0.0.1:{PORT}", deadline=120, retries=200) as client:
+            with Client(f"http://127.0.0.1:{port}", deadline=120, retries=200) as client:
                 click_lists(client)
         finally:
             server.terminate()
@@ -68,4 +68,4 @@ def click_lists(client: Client, lists: int = 500) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:2])

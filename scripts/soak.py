@@ -80,6 +80,11 @@ class Run:
             "lists acknowledged": len(callers.shown),
             "feedback acknowledged": sum(len(one.results) for one in callers.shown),
             "outcomes acknowledged": callers.seen["outcome"],
+            "topics added": len(callers.expected.topics),
+            "lists in a context": sum("context" in one.request for one in callers.shown),
+            "lists under rules": sum(one.model == "ruled" for one in callers.shown),
+            "priors learned": told.compared.get("priors", 0),
+            "states compared with the journal at each check": told.compared.get("states", 0),
             "requests without an answer": callers.seen["cut"],
             "requests answered 503": callers.seen["503"],
             "lists that were the baseline": callers.seen["fallback"],
@@ -163,7 +168,8 @@ def main(
     passed = all(one["passed"] for one in found.values())
     day = datetime.now(UTC).date().isoformat()
     store = "" if only is None else f" --only {only}"
-    words = f"`python scripts/soak.py --minutes {minutes:g} --kills {kills} --seed {seed}{store}`, on {day}:"
+    pace = f"--minutes {minutes:g} --kills {kills} --check-every {check_every:g}"
+    words = f"`python scripts/soak.py {pace} --seed {seed}{store}`, on {day}:"
     click.echo(json.dumps(found, indent=2))
     text = markdown(found, words)
     click.echo(text)

@@ -1,16 +1,18 @@
 """Run the policies of the field on the queries that the authors of BatchRank fitted click models to.
 
     python scripts/yandex_studies.py yandex-60q.json --out out/yandex --steps 1000000
-    python scripts/yandex_studies.py yandex-60q.json --out out/yandex --steps 1000000 --table
+    python scripts/yandex_studies.py yandex-60q.json --out out/yandex --steps 5000000 --users CM --users PBM
 
 ``yandex_users.py`` says what is in the file. Lists are of 5 out of 10; regret is in expected clicks, for DCM in users
 who leave satisfied; one run for each query, in which every policy sees the same coins. Each run is kept as a line of
-``runs.jsonl``, and is not made again. ``--table`` prints the results as Markdown.
+``runs.jsonl``, and is not made again; several processes may write to it. ``yandex_report.py`` makes tables and a figure
+of them.
 """
 
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +34,7 @@ from rankfall import (
     TopRank,
     simulate,
 )
-from rankfall.arrays import FloatArray
-from rankfall.experiments.simulation import run_seed
+from rankfall.experiments.simulation import cores, run_seed
 from rankfall.policies import Policy
 
 K = 5
@@ -68,6 +69,11 @@ def forgetting(steps: int) -> dict[str, Policy]:
     }
 
 
+def compared(kind: str, steps: int) -> dict[str, Policy]:
+    """The policies that are compared on users of a kind."""
+    return forgetting(steps) if kind == "changing CM" else policies(steps)
+
+
 def users(models: dict[str, Any], kind: str, steps: int) -> list[Any]:
     """A user for each query; one who changes goes through some queries, drawn at random."""
     if kind != "changing CM":
@@ -78,61 +84,38 @@ def users(models: dict[str, Any], kind: str, steps: int) -> list[Any]:
     return [Drifting([(at * steps // CHANGES, fixed[turn]) for at, turn in enumerate(turn)]) for turn in turns]
 
 
-def run(models: dict[str, Any], kinds: tuple[str, ...], queries: int, steps: int, out: Path) -> None:
-    """Every run that is not there yet, query by query."""
+def run(models: dict[str, Any], kinds: tuple[str, ...], queries: int, steps: int, out: Path, workers: int) -> None:
+    """Every run that is not there yet, query by query, some side by side; each is kept as soon as it is done."""
     out.mkdir(parents=True, exist_ok=True)
     file = out / "runs.jsonl"
     known = {tuple(row["case"]) for row in rows(file)}
-    marks = sorted({max(1, int(steps * share)) for share in (0.001, 0.01, 0.1, 0.5, 0.9, 1.0)})
+    shares = (*np.geomspace(1e-4, 0.5, 24), 0.9, 1.0)
+    marks = sorted({max(1, int(steps * share)) for share in shares})
     people = {kind: users(models, kind, steps) for kind in kinds}
-    for number in range(min(queries, len(models["CM"]))):
-        for kind in kinds:
-            for name, policy in (forgetting(steps) if kind == "changing CM" else policies(steps)).items():
-                case = (kind, name, number, steps)
-                if case not in known:
-                    user = people[kind][number]
-                    done = simulate(policy, user, steps, K, run_seed(0, number, 0), checkpoints=marks)
-                    row = {"case": case, "marks": marks, "regret": done.regret.tolist(), "best": done.best}
-                    with file.open("a") as lines:
-                        lines.write(json.dumps(row) + "\n")
+
+    def one(case: tuple[str, str, int, int], policy: Policy) -> dict[str, Any]:
+        kind, _, number, _ = case
+        done = simulate(policy, people[kind][number], steps, K, run_seed(0, number, 0), checkpoints=marks)
+        return {"case": case, "marks": marks, "regret": done.regret.tolist(), "best": done.best}
+
+    missing = [
+        (case, policy)
+        for number in range(min(queries, len(models["CM"])))
+        for kind in kinds
+        for name, policy in compared(kind, steps).items()
+        if (case := (kind, name, number, steps)) not in known
+    ]
+    with ThreadPoolExecutor(workers) as pool, file.open("a", buffering=1) as lines:
+        try:
+            for done in as_completed([pool.submit(one, *run) for run in missing]):
+                lines.write(json.dumps(done.result()) + "\n")
+        finally:  # interrupted, it ends with the runs under way
+            pool.shutdown(cancel_futures=True)
 
 
 def rows(file: Path) -> list[dict[str, Any]]:
     """The runs that are kept."""
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-
-
-def table(models: dict[str, Any], file: Path, steps: int) -> str:
-    """Mean regret with its standard error over queries, the median, and how many queries still lost at the end.
-
-    To lose is to earn less than 0.999 of what the best list earns, over the last tenth of the steps. For comparison:
-    the first documents of each query, always, which is where BubbleRank starts from.
-    """
-    found: dict[str, dict[str, dict[int, Any]]] = {kind: {} for kind in KINDS}
-    for row in rows(file):
-        kind, name, number, horizon = row["case"]
-        if horizon == steps:
-            found[kind].setdefault(name, {})[number] = row
-    lines = ["| users | policy | queries | regret | median | still losing |", "|---|---|---:|---:|---:|---:|"]
-    for kind, by_name in found.items():
-        for name, runs in by_name.items():
-            regret = np.array([one["regret"][-1] for one in runs.values()])
-            late = np.array([one["regret"][-1] - one["regret"][-2] for one in runs.values()])
-            earnable = np.array([one["best"] * (one["marks"][-1] - one["marks"][-2]) for one in runs.values()])
-            lines.append(line(kind, name, regret, int((late > 1e-3 * earnable).sum())))
-        if kind in WORDS and by_name:
-            people = users(models, kind, steps)
-            numbers = sorted(set.intersection(*(set(runs) for runs in by_name.values())))
-            lost = [steps * (people[n].reward(people[n].best(K)) - people[n].reward(range(K))) for n in numbers]
-            lines.append(line(kind, "the first five documents", np.array(lost), len(numbers)))
-    return "\n".join(lines)
-
-
-def line(kind: str, name: str, regret: FloatArray, losing: int) -> str:
-    """A line of the table."""
-    error = regret.std(ddof=1) / np.sqrt(len(regret)) if len(regret) > 1 else np.nan
-    mean, median = f"{regret.mean():,.0f} ± {error:,.0f}", f"{np.median(regret):,.0f}"
-    return f"| {kind} | {name} | {len(regret)} | {mean} | {median} | {losing} |"
 
 
 @click.command(help=__doc__)
@@ -141,13 +124,10 @@ def line(kind: str, name: str, regret: FloatArray, losing: int) -> str:
 @click.option("--steps", default=1_000_000, show_default=True, help="Lists shown in each run.")
 @click.option("--queries", default=60, show_default=True, help="How many queries, from the first.")
 @click.option("--users", "kinds", multiple=True, type=click.Choice(KINDS), default=KINDS, help="Click models.")
-@click.option("--table", "only_table", is_flag=True, help="Print what is there, and run nothing.")
-def main(path: Path, out: Path, steps: int, queries: int, kinds: tuple[str, ...], only_table: bool) -> None:
-    """Run what is missing, and print the table."""
-    models = json.loads(path.read_text())
-    if not only_table:
-        run(models, kinds, queries, steps, out)
-    click.echo(table(models, out / "runs.jsonl", steps))
+@click.option("--workers", default=cores(), show_default="all cores", help="Runs side by side.")
+def main(path: Path, out: Path, steps: int, queries: int, kinds: tuple[str, ...], workers: int) -> None:
+    """Run what is missing."""
+    run(json.loads(path.read_text()), kinds, queries, steps, out, workers)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from postgres import Cluster
 
 collect_ignore = ["fixtures"]  # scripts there run with the version that wrote the files beside them
-pytest.register_assert_rewrite("callers", "served", "soaking")
+pytest.register_assert_rewrite("callers", "histories", "served", "soaking")
 
 # Neither a deadline nor a check of speed: the first example may compile a kernel, and the machine may be busy.
 # Derandomized: the same examples on every machine.

@@ -3,7 +3,6 @@
 import sys
 from pathlib import Path
 
-import numpy as np
 from click.testing import CliRunner
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
@@ -20,10 +19,3 @@ def test_the_table_goes_into_the_page(tmp_path: Path) -> None:
     assert sum(line.startswith("| 3 |") for line in lines) == len(compare_rankers.METHODS) + 1
     assert "old" not in lines
     assert (lines[0], lines[-1]) == ("before", "after")
-
-
-def test_preferences_can_come_from_a_file(tmp_path: Path) -> None:
-    np.savetxt(tmp_path / "matrix.txt", [[0.5, 0.7, 0.8], [0.3, 0.5, 0.6], [0.2, 0.4, 0.5]])
-    said = CliRunner().invoke(compare_rankers.main, ["--matrix", str(tmp_path / "matrix.txt"), "--steps", "50"])
-    assert said.exit_code == 0
-    assert said.output.startswith("3 rankers; the best is preferred to 2 others")

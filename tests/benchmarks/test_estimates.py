@@ -31,13 +31,19 @@ def test_chances_where_a_fifth_is_random() -> None:
     assert chances.down_to[~usual, -1].min() == pytest.approx(0.2 / 90)
 
 
-def test_table_and_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(study, "SIZES", (200, 400))
-    monkeypatch.setattr(study, "LENGTHS", (5,))
-    found = study.study(3)
+def test_table_and_figure(tmp_path: Path) -> None:
+    found = study.study(3, (5,), (200, 400))
     assert found.height == 2 * 2 * 3 * 8
     right = found.filter(pl.col("people") == "cascade", pl.col("estimator") == "direct")
     assert right["rmse"].max() < 0.15
     lines = study.markdown(found.filter(pl.col("lists") == 400)).splitlines()
     assert len(lines) == 2 + 6
     assert study.save(study.figure(found), tmp_path / "figure", ("png",))[0].exists()
+
+
+def test_the_likeliest_users_are_right_for_people_that_a_cascade_is_wrong_for() -> None:
+    plain, chosen = (study.study(2, (3,), (4_000,), likeliest) for likeliest in (False, True))
+    wrong = (pl.col("people") != "cascade") & (pl.col("estimator") == "direct")
+    drawn = wrong & (pl.col("logging") == "every list drawn")
+    assert plain.filter(drawn)["bias"].max() < -0.08
+    assert chosen.filter(drawn)["bias"].abs().max() < 0.05

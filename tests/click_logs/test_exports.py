@@ -81,6 +81,9 @@ def test_chances_of_single_rows_must_be_probabilities() -> None:
     rows = {"list": [1, 1], "position": [1, 2], "item": [1, 2], "click": [0, 1]}
     with pytest.raises(FileError, match=r"row 2: propensity_given_above is 1\.5; expected a probability"):
         read_click_log(pl.DataFrame({**rows, "propensity_given_above": [0.5, 1.5]}))
+    contradiction = pl.DataFrame({**rows, "propensity_given_above": [0.5, 0.5], "propensity_at_position": [0.6, 0.5]})
+    with pytest.raises(FileError, match=r"row 1: at position 1 of list .* is 0\.5 and propensity_at_position 0\.6; no"):
+        read_click_log(contradiction)
     some = read_click_log(pl.DataFrame({**rows, "propensity_given_above": [0.5, None]}))
     assert next(iter(some)).given_above is None
 

@@ -5,11 +5,18 @@ import math
 import numpy as np
 import pytest
 
-from rankfall.compare import DoubleThompson, Duels, MergeDTS, Method, Together, UniformPairs
+from rankfall.compare import DoubleThompson, Duels, MergeDTS, Method, SelfSparring, Together, UniformPairs
 from rankfall.compare.duels import radius
 from rankfall.errors import ProblemError
 
-METHODS = [MergeDTS(), MergeDTS(batch=3, alpha=0.3, c=100.0), DoubleThompson(), UniformPairs(), Together()]
+METHODS = [
+    MergeDTS(),
+    MergeDTS(batch=3, alpha=0.3, c=100.0),
+    DoubleThompson(),
+    SelfSparring(),
+    UniformPairs(),
+    Together(),
+]
 
 
 def strengths(n: int, seed: int = 0) -> np.ndarray:

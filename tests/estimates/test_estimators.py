@@ -203,6 +203,11 @@ def test_missing_support_is_told() -> None:
     assert (found["rips"].reach, found["ips"].reach) == (1, 0)
     half = ListChances.of_drawn(shown, np.array([[[0, 1]], [[2, 1]]] * 50))
     assert "average 0.50 and not 1" in estimate_all(logged, half, np.ones((100, 2)))["rips"].warnings[0]
+    low = ListChances(logged.down_to / 2)
+    said = estimate_all(low, logged, np.ones((100, 2)))["rips"].warnings
+    assert said == (
+        "weights at position 1 average 2.00 and not 1: the chances in the log are lower than they can have been",
+    )
     few = estimate_all(logged.take(np.arange(4)), half.take(np.arange(4)), np.ones((4, 2)))
     assert "do not trust" in few["rips"].warnings[-1]
     assert few["rips"].reach == 2

@@ -9,7 +9,7 @@ import pytest
 
 from rankfall.arrays import IntArray
 from rankfall.estimates import CountedAs
-from rankfall.estimates.without_chances import item_position_rates, prefix_bounds
+from rankfall.estimates.without_chances import item_position_means, prefix_bounds
 from rankfall.users import Cascade, DependentClick, PerItem, PositionBased, User
 from rankfall.users.fitting import draw_log
 
@@ -49,7 +49,7 @@ def test_bounds_of_the_lists_that_were_shown_are_what_they_earned() -> None:
 def test_click_rates_of_items_at_positions() -> None:
     user = User(PerItem(ALPHA), PositionBased([0.9, 0.4]))
     lists = np.array(list(itertools.permutations(range(3), 2)) * 3_000)
-    found = item_position_rates(lists, np.broadcast_to(np.array([2, 0]), (len(lists), 1, 2)), clicks_of(user, lists))
+    found = item_position_means(lists, np.broadcast_to(np.array([2, 0]), (len(lists), 1, 2)), clicks_of(user, lists))
     assert found.missing == 0.0
     assert abs(found.interval.value - user.reward([2, 0])) < 4 * found.interval.error
     rates = [0.9 * 0.4, 0.4 * 0.6]  # of 6,000 views each
@@ -58,5 +58,5 @@ def test_click_rates_of_items_at_positions() -> None:
 
 def test_items_never_shown_at_a_position_are_told() -> None:
     shown = np.array([[0, 1]] * 10)
-    found = item_position_rates(shown, np.array([[[0, 3]]] * 10), clicks_of(User(PerItem(ALPHA), Cascade()), shown))
+    found = item_position_means(shown, np.array([[[0, 3]]] * 10), clicks_of(User(PerItem(ALPHA), Cascade()), shown))
     assert found.missing == 0.5

@@ -8,12 +8,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rankfall import CascadeLinUCB, CascadeTS, Catalog
+from rankfall import CascadeLinUCB, CascadeTS, Catalog, Rewards
 from rankfall.arrays import FloatArray, IntArray
 from rankfall.click_logs import read_click_log
 from rankfall.errors import ProblemError
+from rankfall.estimates import with_worth
 from rankfall.history.evaluation import clicks_until, judge, learned_snapshot, saved_snapshot
 from rankfall.history.judged_lists import judged_lists, moment_after
+from rankfall.history.logged_outcomes import click_worth
 from rankfall.history.replayable import ClickLogToReplay
 from rankfall.users import Cascade, PerItem, User
 from rankfall.users.fitting import draw_log, read_log
@@ -51,7 +53,7 @@ def saved(gamma: float = 0.0) -> CascadeLinUCB:
 def test_estimates_from_lists_drawn_uniformly() -> None:
     log, policy = uniform_log(), saved()
     moment = moment_after(log, 0.5)
-    fitted = best_fit(read_log(clicks_until(log, moment)))
+    fitted = best_fit(read_log(clicks_until(log, moment)), "any").fitted
     judged = judged_lists(log, moment)
     assert (judged.basis, len(judged)) == ("positions", LISTS // 2)
     found = judge(log, judged, saved_snapshot("saved", policy), "any", partial(reward_model, fitted, counted="any"))
@@ -118,7 +120,82 @@ def test_a_log_without_chance_gives_bounds_that_hold(counted: str) -> None:
     assert (found.by_item is not None) == (counted == "clicks")
 
 
+VALUES = np.array([1.0, 2.0, 8.0, 0.5, 4.0, 3.0])
+"""What a purchase of each item brings; every second click leads to one."""
+
+
+def log_with_purchases(**chances: FloatArray) -> ClickLogToReplay:
+    rows = draw_log(USER, uniform_lists(), seed=1)
+    bought = np.random.default_rng(2).random(len(rows)) < 0.5
+    amounts = np.where(rows["click"].to_numpy() & bought, VALUES[rows["item"].to_numpy()], 0.0)
+    rows = rows.with_columns(pl.format("i{}", "item").alias("item"), pl.Series("outcome:purchase", amounts))
+    rows = rows.with_columns(pl.Series(name, values.ravel()) for name, values in chances.items())
+    return ClickLogToReplay("simulated", read_click_log(rows), CATALOG)
+
+
+def true_worth(items: IntArray, click: float) -> float:
+    """Down to the first click, which brings ``click`` and half of the value of a purchase."""
+    alpha = ALPHA[items]
+    clicked = alpha * np.cumprod(np.append(1.0, 1.0 - alpha[:-1]))
+    return float(clicked @ (click + 0.5 * VALUES[items]))
+
+
+def test_what_lists_are_worth_is_estimated() -> None:
+    given = np.broadcast_to(1.0 / (ITEMS - np.arange(K)), (LISTS, K))
+    log = log_with_purchases(propensity_given_above=given, propensity_at_position=np.full((LISTS, K), 1 / ITEMS))
+    rewards, moment, policy = Rewards({"click": 0.25, "purchase": 1.0}), moment_after(log, 0.5), saved()
+    judged = judged_lists(log, moment, rewards=rewards)
+    worth = click_worth(log, moment, rewards)
+    assert worth(CATALOG.ids) == pytest.approx(0.25 + 0.5 * VALUES, rel=0.2)
+    fitted = best_fit(read_log(clicks_until(log, moment)), "clicks").fitted
+    model = lambda ids: with_worth(reward_model(fitted, ids, "clicks"), worth(ids))  # noqa: E731
+    found = judge(log, judged, saved_snapshot("saved", policy), "worth", model)
+    truth = true_worth(policy.rank(K).items, 0.25)
+    for name in ("ips", "rips", "sn_rips", "cascade_dr"):
+        interval = found.estimates[name].interval  # type: ignore[index]
+        assert abs(interval.value - truth) < 4 * interval.error, name
+    assert found.estimates["direct"].value == pytest.approx(truth, rel=0.1)
+    assert found.estimates["cascade_dr"].interval.error < found.estimates["rips"].interval.error
+    lists = uniform_lists()[LISTS // 2 :]
+    assert judged.earned("worth").value == pytest.approx(np.mean([true_worth(one, 0.25) for one in lists]), rel=0.1)
+    with pytest.raises(ProblemError, match="nobody said what clicks and outcomes are worth"):
+        judged_lists(log, moment).rewards("worth")
+
+
+def test_worth_without_chance_has_no_bounds() -> None:
+    log = log_with_purchases()
+    judged = judged_lists(log, moment_after(log, 0.5), rewards=Rewards({"click": 0.0, "purchase": 1.0}))
+    found = judge(log, judged, saved_snapshot("saved", saved()), "worth")
+    assert found.bounds is None
+    assert found.by_item is not None
+
+
+def test_an_item_that_was_hardly_clicked_is_worth_the_average() -> None:
+    rows = {"list": range(20), "position": [1] * 20, "item": ["i0"] * 19 + ["i1"], "click": [1] * 20}
+    log = ClickLogToReplay(
+        "log", read_click_log(pl.DataFrame({**rows, "outcome:purchase": [0.0] * 19 + [20.0]})), CATALOG
+    )
+    worth = click_worth(log, 19, Rewards({"click": 0.0, "purchase": 1.0}))
+    assert worth(["i0", "i1", "i2"]).tolist() == pytest.approx(
+        [10 / 29, 30 / 11, 1.0]
+    )  # 20 by 20 clicks is 1 on average
+
+
 def test_too_few_lists_are_refused() -> None:
     log = uniform_log()
-    with pytest.raises(ProblemError, match="1 lists with feedback are left"):
+    with pytest.raises(
+        ProblemError, match=r"and 1 list can be used; two at least are needed\. Log for longer, or learn"
+    ):
         judged_lists(log, LISTS - 2)
+    strange = Catalog(relevance=CATALOG.relevance, ids=[f"other{n}" for n in range(ITEMS)])
+    rows = draw_log(USER, uniform_lists()).with_columns(pl.format("i{}", "item").alias("item"))
+    other = ClickLogToReplay("simulated", read_click_log(rows), strange)
+    with pytest.raises(ProblemError, match=r"0 lists can be used.* 3,000 lists with items that are not in the catalog"):
+        judged_lists(other, LISTS // 2 - 1)
+
+
+def test_chances_at_positions_alone_are_told_to_be_of_no_use() -> None:
+    log = a_log(uniform_lists(), propensity_at_position=np.full((LISTS, K), 1 / ITEMS))
+    judged = judged_lists(log, moment_after(log, 0.5))
+    assert judged.basis == "nothing"
+    assert any("not used without propensity_given_above" in note for note in judged.notes)

@@ -115,7 +115,8 @@ def test_rho_is_that_of_the_exchanged_list(scores: np.ndarray, data: st.DataObje
 
 def test_far_apart_scores_neither_overflow_nor_cancel() -> None:
     scores = np.array([900.0, -900.0, 0.0])
-    weights = pairs.pair_weights(scores, -math.inf, np.array([False, True, False]))
+    clicked, weights = np.array([False, True, False]), np.empty(3)
+    assert pairs.gradient(scores, -math.inf, clicked, np.eye(3), np.empty(4), np.empty(3), weights)
     assert np.isfinite(weights).all()
     left = pairs.left_over(scores, -2000.0)
     # D_1 = e^-900 + e^0, with the first item in place of the second: e^900 + e^0

@@ -1,13 +1,12 @@
 """What becomes of outcomes: of each once, whenever it comes, and of the state that follows from them."""
 
-import json
 from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from engines import WAIT, FakeClock, Quiet, arrays, make_model, open_engine, patch, small_catalog
+from engines import WAIT, FakeClock, Quiet, arrays, items_of, make_model, open_engine, patch, small_catalog
 from zero_one_zero import execute
 
 from rankfall.errors import InvalidError, JournalError
@@ -26,10 +25,6 @@ REWARDS = {"click": 1, "cart": 2, "purchase": 5, "dislike": -1}
 def engine(engine: Quiet) -> Quiet:
     make_model(engine, rewards=REWARDS, feedback_wait=WAIT)
     return engine
-
-
-def items_of(event: Event) -> list[str]:
-    return [item["id"] for item in json.loads(event.response)["items"]]
 
 
 def tell(engine: Quiet, event: Event, position: int, kind: str = "purchase", **more: Any) -> str:

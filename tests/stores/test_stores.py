@@ -1,76 +1,25 @@
-"""The store keeps what it is given, exactly, in one order for all; over SQLite and PostgreSQL alike."""
+"""The store keeps what it is given, exactly; over SQLite and PostgreSQL alike."""
 
-import sqlite3
-import sys
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-
-import numpy as np
 import pytest
 from msgspec.structs import replace
-from postgres import Cluster
-from waiting import PATIENCE
+from stored import EVENT, feedback, reset
 
-from rankfall.errors import FileError, LostEntryError, RankfallError, StoreError
+from rankfall.errors import LostEntryError
 from rankfall.journal.entries import Encoded, FeedbackForgotten, decode
 from rankfall.stores import (
     BEGINNING,
     END,
     START,
     Checkpoint,
-    Entry,
     Event,
     Mark,
     OnEvent,
     Snapshot,
     Store,
-    Transaction,
     open_store,
 )
 
-EVENT = Event(
-    id="e1",
-    model="m",
-    owner="k",
-    user="u\U0001f600'\"",
-    segment=None,
-    request_id="r1",
-    digest="d",
-    created=0.1 + 0.2,
-    expires=1e9 + 1 / 3,
-    active=True,
-    arm="policy",
-    learn=True,
-    propensity=1 / 3,
-    catalog=2**40,
-    covered=3,
-    request='{"candidates": ["a?%s"]}',
-    response='{"items": []}',
-    features=np.array([[np.pi, -0.0], [5e-324, 1e308]]).tobytes(),
-)
-
-
-@pytest.fixture(autouse=True)
-def no_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests hold transactions open until others have come to wait, however long that takes."""
-    monkeypatch.setattr("rankfall.stores.postgres.TIMEOUTS", {})
-
-
-@pytest.fixture
-def store(place: str) -> Iterator[Store]:
-    opened = open_store(place)
-    yield opened
-    opened.close()
-
-
-def feedback(event: str, owner: str = "k", clicked: str = '{"clicked": [0]}', model: str = "m") -> OnEvent:
-    return OnEvent(Encoded("feedback", 1, clicked, None), event, model, owner, 1.5, "token")
-
-
-def reset(body: str = "{}") -> Encoded:
-    return Encoded("reset", 1, body, None)
+pytestmark = pytest.mark.usefixtures("no_timeouts")
 
 
 def test_events_come_back_exactly(store: Store) -> None:
@@ -218,30 +167,6 @@ def test_silence_is_that_of_lists_known_to_be_shown(store: Store) -> None:
     assert store.pending(14) == 4
 
 
-def test_what_fails_inside_a_transaction(store: Store) -> None:
-    with store.transaction() as tx:
-        tx.note("a", "1")
-        with pytest.raises(KeyError), tx.attempt():  # noqa: PT012
-            tx.note("a", "2")
-            tx.append(reset(), "m", 0.0)
-            raise KeyError
-        with tx.attempt():
-            tx.note("b", "3")
-    assert (store.note("a"), store.note("b")) == ("1", "3")
-    assert store.decisions() == []
-    with pytest.raises(KeyError), store.transaction() as tx:  # noqa: PT012
-        tx.note("a", "4")
-        raise KeyError
-    assert store.note("a") == "1"
-    with pytest.raises(StoreError, match="nowhere"), store.transaction() as tx:  # noqa: PT012
-        tx.note("a", "5")
-        tx.run("SELECT 1 FROM nowhere")
-    assert store.note("a") == "1"
-    with store.transaction() as tx:  # goes on as if nothing had happened
-        tx.note("a", "6")
-    assert store.note("a") == "6"
-
-
 def test_a_user_is_forgotten(store: Store) -> None:
     def event(name: str, model: str, user: str) -> Event:
         return replace(EVENT, id=name, model=model, owner=user if model == "m" else "", user=user, request_id=name)
@@ -264,60 +189,6 @@ def test_a_user_is_forgotten(store: Store) -> None:
     assert decode(left.kind, left.version, left.body) == FeedbackForgotten("policy", clicked=True, covered=3)
     assert [entry.kind for entry in store.decisions()] == ["reset"]
     assert store.checkpoints("m", ["u", "v"], START, END) == [None, Checkpoint("m", "v", 4, b"v")]
-
-
-@pytest.mark.parametrize("first", ["answer", "forget"])
-@pytest.mark.stress
-def test_a_user_is_forgotten_whole_while_another_server_answers(
-    place: str, store: Store, first: str, request: pytest.FixtureRequest
-) -> None:
-    """Whoever comes first, nothing of the user is left; and nobody waits for ever."""
-    with store.transaction() as tx:
-        tx.add_events(
-            [replace(EVENT, id=f"e{n}", request_id=None, model="m", owner="anna", user="anna") for n in range(4)]
-        )
-    other = open_store(place)
-    began, asks, result = threading.Event(), threading.Event(), []
-
-    def forget() -> None:
-        turn("forget")
-        with other.transaction() as tx:
-            tx.forget("anna", {"m": None})
-            hold("forget")
-
-    def answers() -> None:
-        turn("answer")
-        with store.transaction() as tx:
-            result.append(tx.append_on_events([feedback(f"e{n}", owner="anna") for n in range(4)]))
-            hold("answer")
-
-    def turn(who: str) -> None:
-        if who != first:
-            assert began.wait(PATIENCE)
-            asks.set()
-
-    def hold(who: str) -> None:
-        """Let the first one end only when the other one waits for it."""
-        if who == first:
-            began.set()
-            assert asks.wait(PATIENCE)
-            wait_for_blocked(place, request)
-
-    with ThreadPoolExecutor(2) as threads:
-        for job in [threads.submit(forget), threads.submit(answers)]:
-            job.result(PATIENCE)
-    other.close()
-    assert result == [[first == "answer"] * 4]
-    assert [(entry.kind, entry.owner) for entry in store.tail(BEGINNING, 10)] == [("forgotten", "")] * 4 * (
-        first == "answer"
-    )
-    assert store.event("e0") is None
-
-
-def wait_for_blocked(place: str, request: pytest.FixtureRequest) -> None:
-    """Wait until somebody waits for a lock, where the database can say so; SQLite cannot."""
-    if place.startswith("postgresql"):
-        request.getfixturevalue("postgres").wait_for_blocked(place)
 
 
 def test_answers_of_keys_between_two_places(store: Store) -> None:
@@ -346,233 +217,3 @@ def test_a_store_opened_again_has_everything(place: str, store: Store) -> None:
     finally:
         again.close()
     assert [entry.at for entry in store.tail(BEGINNING, 10)] == [0.5, 0.6]
-
-
-@pytest.mark.stress
-@pytest.mark.usefixtures("patient")
-def test_many_writers_and_readers_agree_on_one_order(place: str, store: Store) -> None:
-    """Readers that tail while others write: nothing lost, nothing twice, the same order for all."""
-    writers, each = 4, 15
-    failed: list[BaseException] = []
-    done = threading.Event()
-
-    def guarded(what: Callable[[Store], None]) -> None:
-        own = open_store(place)
-        try:
-            what(own)
-        except BaseException as problem:
-            failed.append(problem)
-        finally:
-            own.close()
-
-    def write(own: Store, name: int) -> None:
-        for i in range(each):
-            with own.transaction() as tx:
-                tx.append(reset(f"{i}"), f"{name}", 0.0)
-                tx.append(reset(f"{i} again"), f"{name}", 0.0)
-
-    seen: list[list[Entry]] = [[], []]
-
-    def read(own: Store, into: list[Entry]) -> None:
-        while True:
-            last = done.is_set()
-            while entries := own.tail(into[-1].mark if into else BEGINNING, 7):
-                into.extend(entries)
-            if last:
-                return
-
-    writing = [
-        threading.Thread(target=guarded, args=(lambda own, n=n: write(own, n),))  # type: ignore[misc]
-        for n in range(writers)
-    ]
-    reading = [
-        threading.Thread(target=guarded, args=(lambda own, into=into: read(own, into),))  # type: ignore[misc]
-        for into in seen
-    ]
-    for thread in [*reading, *writing]:
-        thread.start()
-    for thread in writing:
-        thread.join()
-    done.set()
-    for thread in reading:
-        thread.join()
-    assert not failed
-    assert seen[0] == seen[1] == store.tail(BEGINNING, 1000)
-    assert len({entry.position for entry in seen[0]}) == len(seen[0]) == writers * each * 2
-    for name in range(writers):
-        bodies = [entry.body for entry in seen[0] if entry.model == f"{name}"]
-        assert bodies == [text for i in range(each) for text in (f"{i}", f"{i} again")]
-
-
-def test_what_was_rolled_back_is_never_seen(store: Store) -> None:
-    with pytest.raises(KeyError), store.transaction() as tx:  # noqa: PT012
-        tx.append(reset("gone"), "m", 0.0)
-        raise KeyError
-    with store.transaction() as tx:
-        tx.append(reset("kept"), "m", 0.0)
-    assert [entry.body for entry in store.tail(BEGINNING, 10)] == ["kept"]
-
-
-def test_connections_that_were_cut_are_made_again(postgres: Cluster, postgres_url: str) -> None:
-    store = open_store(postgres_url)
-    try:
-        assert store.note("a") is None
-        _write(store)
-        assert postgres.cut(postgres_url) == 2
-        assert store.note("a") == "1"  # a read is simply made once more
-        with pytest.raises(StoreError):
-            _write(store)  # a write is not: whether it was stored is for the caller to find out
-        _write(store)
-    finally:
-        store.close()
-
-
-def test_reads_fail_while_the_database_is_away(postgres: Cluster, postgres_url: str) -> None:
-    store = open_store(postgres_url)
-    try:
-        _write(store)
-        assert store.note("a") == "1"
-        postgres.stop("immediate")
-        try:
-            for _ in range(2):
-                with pytest.raises(StoreError, match="PostgreSQL"):
-                    store.note("a")
-        finally:
-            postgres.start()
-        assert store.note("a") == "1"
-    finally:
-        store.close()
-
-
-def _write(store: Store) -> None:
-    with store.transaction() as tx:
-        tx.note("a", "1")
-
-
-# Places that are no store
-
-SECRET = "s3cr3t"
-
-
-@pytest.mark.parametrize(
-    "address",
-    [
-        f"mysql://me:{SECRET}@somewhere/db",
-        f"postgresql+psycopg://me:{SECRET}@somewhere/db",
-        f"postgresql://me:{SECRET}@127.0.0.1:1/db",
-        f"postgresql://me:{SECRET}@[::1/db",
-        f"postgresql://me:{SECRET}%zz@127.0.0.1:1/db",
-        f"postgresql://me:{SECRET}@127.0.0.1:1x/db",
-        f"postgresql://me:{SECRET}@127.0.0.1:1/db?nonsense=1",
-        f"postgresql://127.0.0.1:1/db?user=me&password={SECRET}",
-        f"postgresql://127.0.0.1:1/db?user=me&password={SECRET}%zz",
-    ],
-)
-def test_a_place_that_cannot_be_reached_is_named_without_the_password(address: str) -> None:
-    with pytest.raises(StoreError) as caught:
-        open_store(address)
-    problem: BaseException | None = caught.value
-    assert len(str(problem)) > 20
-    while problem is not None:
-        assert SECRET not in str(problem)
-        problem = problem.__cause__ or (None if problem.__suppress_context__ else problem.__context__)
-
-
-def test_a_wrong_password_is_not_repeated(postgres_url: str) -> None:
-    wrong = postgres_url.replace("postgres@", f"nobody:{SECRET}@")
-    with pytest.raises(StoreError, match="nobody") as caught:
-        open_store(wrong)
-    assert SECRET not in str(caught.value)
-
-
-def test_folders_that_are_no_store(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="holds no store"):
-        open_store(tmp_path / "none", make=False)
-    assert not (tmp_path / "none").exists()
-    (tmp_path / "file").write_text("")
-    with pytest.raises(FileError, match="cannot make the folder"):
-        open_store(tmp_path / "file")
-    with pytest.raises(FileError, match="cannot make the folder"):
-        open_store(tmp_path / "file" / "below")
-    (tmp_path / "folder" / "rankfall.sqlite").mkdir(parents=True)
-    with pytest.raises(StoreError, match=r"cannot open .*rankfall\.sqlite"):
-        open_store(tmp_path / "folder")
-    (tmp_path / "noise").mkdir()
-    (tmp_path / "noise" / "rankfall.sqlite").write_bytes(b"not a database" * 100)
-    with pytest.raises(StoreError, match="not a database"):
-        open_store(tmp_path / "noise")
-
-
-def test_a_database_that_is_no_store_stays_as_it_is(postgres_url: str) -> None:
-    for _ in range(2):  # the second time as well: nothing was made
-        with pytest.raises(StoreError, match="holds no store"):
-            open_store(postgres_url, make=False)
-    open_store(postgres_url).close()
-    open_store(postgres_url, make=False).close()
-
-
-@pytest.mark.stress
-def test_a_locked_file_is_a_store_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = ("PRAGMA busy_timeout = 50", "PRAGMA journal_mode = WAL")
-    monkeypatch.setattr(sys.modules["rankfall.stores.sqlite"], "_SETTINGS", settings)
-    store = open_store(tmp_path)
-    other = sqlite3.connect(tmp_path / "rankfall.sqlite", isolation_level=None)
-    try:
-        other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreError, match="locked"):
-            _write(store)
-        other.execute("ROLLBACK")
-        _write(store)
-        assert store.note("a") == "1"
-    finally:
-        other.close()
-        store.close()
-
-
-def test_what_is_committed_in_sqlite_survives_a_crash(tmp_path: Path) -> None:
-    store = open_store(tmp_path)
-    try:
-        with store.transaction() as tx:
-            assert tx.run("PRAGMA synchronous") == [(2,)]  # FULL
-            assert tx.run("PRAGMA journal_mode") == [("wal",)]
-    finally:
-        store.close()
-
-
-def test_postgresql_without_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "psycopg", None)
-    monkeypatch.delitem(sys.modules, "rankfall.stores.postgres", raising=False)
-    with pytest.raises(StoreError, match=r"pip install 'rankfall\[postgres\]'"):
-        open_store(f"postgresql://me:{SECRET}@127.0.0.1:1/db")
-
-
-@pytest.mark.stress
-def test_the_writer_waits_for_others_who_are_alone(place: str, store: Store, request: pytest.FixtureRequest) -> None:
-    other = open_store(place)
-    order: list[str] = []
-    asks = threading.Event()
-
-    def second() -> None:
-        asks.set()
-        with other.transaction() as tx:
-            tx.exclusive()
-            order.append("second")
-
-    try:
-        with ThreadPoolExecutor(1) as threads:
-            with store.transaction() as tx:
-                tx.exclusive()
-                job = threads.submit(second)
-                assert asks.wait(PATIENCE)
-                wait_for_blocked(place, request)
-                tx.note("a", "1")
-                order.append("first")
-            job.result(PATIENCE)
-        assert order == ["first", "second"]
-    finally:
-        other.close()
-
-
-def test_errors_have_one_root() -> None:
-    assert issubclass(StoreError, RankfallError)
-    assert Transaction.__doc__

@@ -1,6 +1,7 @@
 """The engine of the service in this process, with a clock that tests set and no life of its own between calls."""
 
 import asyncio
+import json
 import math
 import queue
 from collections.abc import Callable
@@ -171,6 +172,17 @@ def make_model(engine: Quiet, name: str = "default", **settings: Any) -> None:
 
 def patch(engine: Quiet, name: str = "default", **changes: Any) -> None:
     engine.write(ChangeSettings(name, changes))
+
+
+def answer(engine: Quiet, event: Event, clicked: Any) -> str:
+    """Give feedback on a list; what came of it."""
+    (fed,) = engine.feed_now((event.id, clicked))
+    return fed.result
+
+
+def items_of(event: Event) -> list[str]:
+    """The items of a list, best first."""
+    return [item["id"] for item in json.loads(event.response)["items"]]
 
 
 def arrays(engine: Quiet, model: str = "default", owner: str = "") -> dict[str, bytes]:

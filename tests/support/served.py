@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import httpx
+import pytest
 from ports import ReservedPort
 from waiting import PATIENCE, START_PATIENCE, wait_until
 
@@ -169,9 +170,39 @@ class Served:
         self._reserved.close()
 
 
-def make_catalog(path: Path, items: int = 200, topics: int = 6, features: int = 4, seed: int = 1) -> Path:
-    rankfall.generate(items=items, topics=topics, features=features, seed=seed).catalog.write_parquet(path)
+def make_catalog(
+    path: Path,
+    items: int = 200,
+    topics: int = 6,
+    features: int = 4,
+    seed: int = 1,
+    attributes: Callable[[int], dict[str, Any]] = lambda _: {},
+) -> Path:
+    """A file of generated items, whose ids are 0, 1, ...; ``attributes`` says what is known of each beside features."""
+    catalog = rankfall.generate(items=items, topics=topics, features=features, seed=seed).catalog
+    known = [attributes(item) for item in range(items)]
+    catalog.with_attributes({name: [one[name] for one in known] for name in known[0]}).write_parquet(path)
     return path
+
+
+both_stores = pytest.mark.parametrize("api", ["sqlite", "postgresql"], indirect=True)
+"""For a test whose service, ``api``, runs on either store."""
+
+
+def rank(api: httpx.Client, model: str, **ask: Any) -> dict[str, Any]:
+    answer = api.post(f"/v1/models/{model}/rank", json=ask)
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+def feed(api: httpx.Client, event: str, clicked: Any) -> dict[str, Any]:
+    answer = api.post("/v1/feedback", json={"event_id": event, "clicked": clicked})
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+def ids(answer: dict[str, Any]) -> list[Any]:
+    return [item["id"] for item in answer["items"]]
 
 
 def problem(answer: httpx.Response, status: int, code: str) -> str:

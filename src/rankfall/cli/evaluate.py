@@ -9,13 +9,28 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rankfall.cli.column_names import one_model_options
+from rankfall.cli.click_model_names import ClickModelName
+from rankfall.cli.log_options import one_model_options
+from rankfall.cli.option_types import RewardsType
 from rankfall.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from rankfall.estimates import CountedAs
+    from collections.abc import Sequence
+
+    from rankfall.cli.evaluate_simulation import GoingOn
+    from rankfall.cli.evaluate_tables import Evaluation
+    from rankfall.estimates import RewardModel
     from rankfall.history.evaluation import Snapshot
+    from rankfall.history.judged_lists import Earning
     from rankfall.history.replayable import ReplayableLog
+    from rankfall.item_names import Id
+    from rankfall.policies.rewards import Rewards
+    from rankfall.users.fitting.fitted_table import Model
+
+TOO_LONG = (
+    "Lists have up to {} items, and in the first part, which users are fitted to, up to {}: so there is neither "
+    "Cascade-DR, nor the direct method, nor a simulation"
+)
 
 
 @click.command(name="evaluate")
@@ -30,11 +45,15 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--reward",
-    "counted",
-    type=click.Choice(["any", "clicks"]),
-    default="any",
-    show_default=True,
-    help="What a list earns: 1 for any click, or the number of its clicks.",
+    "earning",
+    type=click.Choice(["any", "clicks", "worth"]),
+    help="What a list earns: 1 for any click, the number of its clicks, or what its clicks and outcomes are worth.  "
+    "[default: worth, where that is known; else any]",
+)
+@click.option(
+    "--rewards",
+    type=RewardsType(),
+    help="What a click and outcomes are worth: click=1,cart=2,purchase=5.  [default: as in the log]",
 )
 @click.option(
     "--learn-from",
@@ -65,6 +84,12 @@ if TYPE_CHECKING:
     show_default=True,
     help="Resamples for intervals by the bootstrap; 0 for none.",
 )
+@click.option(
+    "--click-model",
+    type=ClickModelName(),
+    help="The click model of the users fitted to the first part, for Cascade-DR, the direct method and simulations.  "
+    "[default: the one under which lists set aside are most likely]",
+)
 @click.option("--no-simulation", is_flag=True, help="Do not simulate how policies go on learning.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all random numbers.")
 @click.option(
@@ -75,7 +100,8 @@ if TYPE_CHECKING:
 def command(
     path: Path,
     policies: tuple[str, ...],
-    counted: CountedAs,
+    earning: Earning | None,
+    rewards: Rewards | None,
     learn_from: float,
     log_model: str | None,
     catalog: Path | None,
@@ -83,6 +109,7 @@ def command(
     draws: int,
     count_among: int,
     resamples: int,
+    click_model: Model | None,
     no_simulation: bool,
     seed: int,
     out: Path | None,
@@ -96,48 +123,78 @@ def command(
     """
     from rich.console import Console
 
-    from rankfall.cli.evaluate_tables import plain, rows_of_figure, say
-    from rankfall.experiments.figures.estimates import estimates_figure
-    from rankfall.experiments.figures.saving import save
-    from rankfall.files import replacing
+    from rankfall.cli.evaluate_simulation import counted_for, simulated
+    from rankfall.cli.evaluate_tables import Evaluation, say
+    from rankfall.estimates import with_worth
     from rankfall.history.evaluation import clicks_until, judge
     from rankfall.history.judged_lists import judged_lists, moment_after
+    from rankfall.history.logged_outcomes import click_worth
     from rankfall.history.replayable import open_log
     from rankfall.users.fitting import read_log
     from rankfall.users.fitting.reward_model import best_fit, reward_model
 
     log = open_log(path, model=log_model, catalog=catalog, columns=dict(columns))
+    rewards = rewards or log.rewards
+    earning, notes = _earning(log, earning, rewards)
     moment = moment_after(log, learn_from)
-    snapshots = [_snapshot(log, words, moment) for words in policies]
-    fitted = best_fit(read_log(clicks_until(log, moment)), seed)
-    judged = judged_lists(log, moment, count_among, seed)
+    judged = judged_lists(log, moment, count_among, seed, rewards)
+    snapshots = [_snapshot(log, words, moment, rewards) for words in policies]
+    clicks = clicks_until(log, moment)
+    worth = None if rewards is None else click_worth(log, moment, rewards)
+    chosen = best_fit(read_log(clicks), counted_for(earning), click_model, seed)
+    k = judged.items.shape[1]
+    too_long = k > chosen.fitted.positions
+    if too_long:
+        notes.append(TOO_LONG.format(k, chosen.fitted.positions))
+
+    def model(ids: Sequence[Id]) -> RewardModel:
+        expected = reward_model(chosen.fitted, ids, counted_for(earning))
+        return with_worth(expected, worth(ids)) if worth is not None and earning == "worth" else expected
+
     with progress_bar("judging", len(judged) * len(snapshots)) as step:
-        model = partial(reward_model, fitted, counted=counted)
         ask = partial(judge, log, judged, draws=draws, resamples=resamples, seed=seed, progress=step)
-        found = [ask(one, counted, model) for one in snapshots]
-    simulated = {}
-    if not no_simulation:
-        from rankfall.cli.evaluate_simulation import going_on
-
-        newest = log.catalog(judged.events[-1]["catalog_version"])
-        simulated = going_on(snapshots, newest, fitted, judged.items.shape[1], len(judged), counted, seed)
-    say(Console(), judged, found, simulated, fitted, counted)
+        found = [ask(one, earning, None if too_long else model) for one in snapshots]
+    people: str | None = None
+    going_on: dict[str, GoingOn] = {}
+    if not (no_simulation or too_long):
+        people, going_on = simulated(log, judged, snapshots, chosen, clicks, earning, rewards, worth, seed)
+    evaluation = Evaluation(judged, found, people, going_on, chosen, earning, notes)
+    say(Console(), evaluation)
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        numbers = plain(judged, found, simulated, fitted, counted)
-        with replacing(out / "evaluation.json") as temporary:
-            temporary.write_text(json.dumps(numbers, indent=2) + "\n")
-        what = "lists clicked" if counted == "any" else "clicks on a list"
-        rows = rows_of_figure(found)
-        written = [out / "evaluation.json"]
-        if rows:
-            figure = estimates_figure(rows, logged=judged.earned(counted).value, what=what)
-            written += save(figure, out / "estimates")
-        for each in written:
-            click.echo(f"Wrote {each}.")
+        _write(evaluation, out)
 
 
-def _snapshot(log: ReplayableLog, words: str, moment: Any) -> Snapshot:
+def _earning(log: ReplayableLog, earning: Earning | None, rewards: Rewards | None) -> tuple[Earning, list[str]]:
+    """What a list earns, if that is not said, and what there is to know of it."""
+    from rankfall.history.logged_outcomes import unpaid_outcomes
+
+    if rewards is not None:
+        return earning or "worth", []
+    if earning == "worth":
+        raise click.UsageError("the log does not say what clicks and outcomes are worth; give --rewards click=1,...")
+    return earning or "any", unpaid_outcomes(log)
+
+
+def _write(evaluation: Evaluation, out: Path) -> None:
+    """The numbers and the figure."""
+    from rankfall.cli.evaluate_tables import plain, rows_of_figure
+    from rankfall.experiments.figures.estimates import estimates_figure
+    from rankfall.experiments.figures.saving import save
+    from rankfall.files import replacing
+
+    out.mkdir(parents=True, exist_ok=True)
+    with replacing(out / "evaluation.json") as temporary:
+        temporary.write_text(json.dumps(plain(evaluation), indent=2) + "\n")
+    rows, logged = rows_of_figure(evaluation.found), evaluation.logged
+    written = [out / "evaluation.json"]
+    if rows:
+        figure = estimates_figure(rows, logged=(logged.value, logged.low, logged.high), what=evaluation.what)
+        written += save(figure, out / "estimates")
+    for each in written:
+        click.echo(f"Wrote {each}.")
+
+
+def _snapshot(log: ReplayableLog, words: str, moment: Any, rewards: Rewards | None) -> Snapshot:
     """The policy that is meant: one that was saved, or one that learns from the log up to a moment."""
     from rankfall.history.evaluation import learned_snapshot, saved_snapshot
     from rankfall.policies.registry import find_served_policy, look_in, served_gamma
@@ -145,6 +202,8 @@ def _snapshot(log: ReplayableLog, words: str, moment: Any) -> Snapshot:
 
     if Path(words).is_file():
         return saved_snapshot(Path(words).name, load(words))
+    if Path(words).suffix == ".rankfall" or len(Path(words).parts) > 1:
+        raise click.BadParameter(f"the file {words} does not exist", param_hint="--policy")
     look_in(Path.cwd())
     name, *settings = (part.strip() for part in words.split(","))
     given = dict(part.partition("=")[::2] for part in settings)
@@ -155,4 +214,4 @@ def _snapshot(log: ReplayableLog, words: str, moment: Any) -> Snapshot:
         gamma = float(given["gamma"]) if given else served_gamma(find_served_policy(name))
     except ValueError:
         raise click.BadParameter(f"{words!r}: gamma must be a number", param_hint="--policy") from None
-    return learned_snapshot(log, words, name, gamma, moment)
+    return learned_snapshot(log, words, name, gamma, moment, rewards)

@@ -7,23 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rankfall.cli.column_names import click_log_options
+from rankfall.cli.click_model_names import SHORT, ClickModelName
+from rankfall.cli.log_options import click_log_options
 
 if TYPE_CHECKING:
     from rankfall.click_logs import ClickLog
     from rankfall.users.fitting import FittedUser
 
-_SHORT = {
-    "cm": "cascade",
-    "dcm": "dependent_click",
-    "pbm": "position_based",
-    "ubm": "user_browsing",
-    "dbn": "dynamic_bayesian",
-    "sdbn": "simplified_bayesian",
-    "ccm": "click_chain",
-}
-"""What the literature calls them."""
-_MODELS = (*_SHORT.values(), "examined_cascade")
 _WITH_FEATURES = ("cascade", "examined_cascade", "position_based")
 _ATTRACTIONS = ("item", "features", "topics", "hybrid")
 
@@ -32,8 +22,8 @@ _ATTRACTIONS = ("item", "features", "topics", "hybrid")
 @click.argument("clicks", metavar="CLICKS", type=click.Path(path_type=Path))
 @click.option(
     "--model",
-    type=click.Choice([*_MODELS, *_SHORT]),
-    help=f"The click model to fit; {', '.join(_SHORT)} are short for those above.  [default: compare all]",
+    type=ClickModelName(),
+    help=f"The click model to fit; {', '.join(SHORT)} are short for those above.  [default: compare all]",
 )
 @click.option(
     "--attraction",
@@ -120,7 +110,6 @@ def command(
     from rankfall.cli.fit_tables import say_comparison, say_fit
     from rankfall.users.fitting import read_log
 
-    model = None if model is None else _SHORT.get(model, model)
     _check(model, attraction, catalog, by, held_out, report)
     items = None if catalog is None else Catalog.read_parquet(catalog)
     log = read_log(clicks, columns=dict(columns), model=log_model, with_context=model is None or by is not None)

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from rankfall.cli.column_names import click_log_options
 from rankfall.cli.first_model import beginning, first_model_options
+from rankfall.cli.log_options import click_log_options
 from rankfall.cli.progress import progress_bar
 from rankfall.cli.store_options import open_engine_at, place_of, store_options
 

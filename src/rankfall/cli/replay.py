@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
-from rankfall.cli.column_names import one_model_options
+from rankfall.cli.log_options import one_model_options
 from rankfall.cli.option_types import ForgettingType, RewardsType, ServedPolicyName
 from rankfall.cli.progress import progress_bar
 from rankfall.policies.linear.settings import Feedback
@@ -85,6 +85,7 @@ def command(
     from rich.console import Console
 
     from rankfall.files import replacing
+    from rankfall.history.logged_outcomes import unpaid_outcomes
     from rankfall.history.replay import replay
     from rankfall.history.replayable import open_log
 
@@ -101,14 +102,14 @@ def command(
             every_list=every_list,
             progress=step,
         )
-    _say(Console(), result)
+    _say(Console(), result, unpaid_outcomes(log) if result.rewards is None else [])
     if out is not None:
         with replacing(out) as temporary:
             temporary.write_text(json.dumps(result.plain(), indent=2) + "\n")
         click.echo(f"Wrote {out}.")
 
 
-def _say(console: Console, result: Replay) -> None:
+def _say(console: Console, result: Replay, unpaid: list[str]) -> None:
     from rich.table import Table
 
     counts = result.counts
@@ -152,7 +153,7 @@ def _say(console: Console, result: Replay) -> None:
     console.print(table)
     if result.why is not None:
         console.print(result.why[0].upper() + result.why[1:] + ".", highlight=False)
-    for note in result.notes:
+    for note in (*result.notes, *unpaid):
         console.print(f"Note: {note}", highlight=False)
 
 

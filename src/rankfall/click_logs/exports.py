@@ -9,7 +9,7 @@ import polars as pl
 
 from rankfall.arrays import FloatArray
 from rankfall.click_logs.log import ClickLog
-from rankfall.click_logs.values import CHANCES, CONTEXT
+from rankfall.click_logs.values import CHANCES, CONTEXT, LIST_OUTCOMES
 from rankfall.errors import FileError
 from rankfall.files import reading_parquet
 
@@ -80,9 +80,8 @@ def read_export(path: Path, *, model: str | None = None, whole_ids: bool | None 
 
 def _outcomes(path: Path) -> pl.DataFrame:
     """The outcomes of each list, in their order; logs of earlier versions have none."""
-    kind = pl.List(pl.Struct({"position": pl.Int64, "type": pl.String, "value": pl.Float64}))
     if not path.is_file():
-        return pl.DataFrame(schema={"list": pl.String, "outcomes": kind})
+        return pl.DataFrame(schema={"list": pl.String, "outcomes": LIST_OUTCOMES})
     with reading_parquet(path):
         every = pl.read_parquet(path).sort("seq")
     return every.group_by(pl.col("event_id").alias("list"), maintain_order=True).agg(

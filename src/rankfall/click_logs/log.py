@@ -58,8 +58,8 @@ class ClickLog:
     click : (rows,) whether it was clicked.
     items : ids of the items, in ascending order.
     context : one row for each list: ``list`` (its name), ``user``, ``segment``, ``time`` (seconds since 1970),
-        ``propensity``, ``context`` and ``candidate_features`` (both JSON); what the log does not say is null. Of an
-        export also ``outcomes``, a list of ``position``, ``type`` and ``value``.
+        ``propensity``, ``context`` and ``candidate_features`` (both JSON); what the log does not say is null; and
+        ``outcomes``, a list of ``position`` (0-based), ``type`` and ``value``.
     given_above, at_position : (rows,) as in :class:`LoggedList`, NaN where the log does not say it; None if it never
         does.
     """

@@ -14,7 +14,7 @@ from rankfall.arrays import IntArray
 from rankfall.click_logs.exports import is_export, read_export
 from rankfall.click_logs.log import ClickLog
 from rankfall.click_logs.tables import Table, table_of
-from rankfall.click_logs.values import CHANCES, COLUMNS, CONTEXT, NEEDED, checked
+from rankfall.click_logs.values import CHANCES, COLUMNS, CONTEXT, LIST_OUTCOMES, NEEDED, OUTCOME, checked
 from rankfall.errors import FileError, ProblemError
 
 _AS_NAMED: Mapping[str, str] = MappingProxyType({})
@@ -40,13 +40,14 @@ def read_click_log(
         ``user``, ``segment``, ``time`` (a moment, or seconds since 1970), ``propensity`` (the probability with which
         this list was chosen), and of its request ``context`` (a JSON object) and ``candidate_features`` (a JSON list
         of ``{"id": ..., "features": {...}}``); and of each row ``propensity_given_above`` (the probability of the item
-        given those above it) and ``propensity_at_position`` (of the item there, whatever stands above). Rows may stand
-        in any order; each list has positions 1, 2, ... without a gap.
+        given those above it), ``propensity_at_position`` (of the item there, whatever stands above), and any number of
+        columns such as ``outcome:purchase``: how many of that, or how much, came of the item; nothing or 0 for none.
+        Rows may stand in any order; each list has positions 1, 2, ... without a gap.
     columns : names that columns have in this file, such as ``{"item": "product_id"}``.
     model : for an export of several models, the one whose lists are read; all of them by default.
     whole_ids : whether items must be whole numbers (True) or text (False); by default what the log has. In a CSV file
         they are whole numbers if every one of them is written as one.
-    with_context : also read user, segment, time and propensities.
+    with_context : also read user, segment, time, propensities and outcomes.
     repeated_items : allow an item twice in a list.
     mixed_rows : the order of the lists where rows of a list do not all stand together from the top down: by the row of
         their top items, or by their names. Otherwise lists stay in the order of the file.
@@ -71,8 +72,9 @@ def read_click_log(
     frame = pl.DataFrame([checked(table, values, whole_ids=whole_ids) for values in frame.get_columns()])
     frame, start = _laid_out(table, frame, mixed_rows)
     _check_context(table, frame, start)
+    _check_chances(table, frame, start)
     missing = [pl.lit(None, kind).alias(name) for name, kind in CONTEXT.items() if name not in frame.columns]
-    context = frame[start[:-1]].with_columns(missing).select("list", *CONTEXT)
+    context = frame[start[:-1]].with_columns(missing).select("list", *CONTEXT).with_columns(_outcomes(frame, start))
     chances = {name: frame[column].to_numpy() for column, name in CHANCES.items() if column in frame.columns}
     log = ClickLog.of(start, frame["item"], frame["click"].to_numpy(), context, **chances)
     if not repeated_items:
@@ -82,22 +84,47 @@ def read_click_log(
 
 def _selected(table: Table, columns: Mapping[str, str], *, with_context: bool) -> pl.DataFrame:
     """The columns that are wanted, by our names; all rows."""
-    strange = [what for what in columns if what not in COLUMNS]
+    strange = [what for what in columns if what not in COLUMNS and not what.startswith(OUTCOME)]
     if strange:
-        raise FileError(f"a click log has no {strange[0]!r}; its columns are {', '.join(COLUMNS)}")
+        raise FileError(f"a click log has no {strange[0]!r}; its columns are {', '.join(COLUMNS)} and {OUTCOME}TYPE")
     there = table.frame.collect_schema().names()
-    named = {what: columns.get(what, what) for what in COLUMNS}
+    outcomes = sorted({name for name in (*columns, *there) if name.startswith(OUTCOME)})
+    if OUTCOME in outcomes:
+        raise FileError(
+            f"{table.name}: column {OUTCOME!r} must name the type of the outcome, as {OUTCOME}purchase does"
+        )
+    named = {what: columns.get(what, what) for what in (*COLUMNS, *outcomes)}
     for what, name in named.items():
         if name not in there and (what in NEEDED or what in columns):
             raise FileError(
                 f"{table.name} has no column {name!r}; needed are {', '.join(NEEDED)}; it has {', '.join(there)}. "
                 f"--column {what}=NAME says which of them holds it"
             )
-    wanted = [what for what in COLUMNS if named[what] in there and (with_context or what in NEEDED)]
+    wanted = [what for what in named if named[what] in there and (with_context or what in NEEDED)]
     frame = table.collect(list(dict.fromkeys(named[what] for what in wanted)))
     if not frame.height:
         raise FileError(f"{table.name} has no rows")
     return frame.select(pl.col(named[what]).alias(what) for what in wanted)
+
+
+def _outcomes(frame: pl.DataFrame, start: IntArray) -> pl.Series:
+    """(lists,) what came of the items of each list, from the top down."""
+    columns = [name for name in frame.columns if name.startswith(OUTCOME)]
+    none = pl.Series("outcomes", [[]] * (len(start) - 1), LIST_OUTCOMES)
+    if not columns:
+        return none
+    number = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    rows = frame.select("position", *columns).with_columns(number=pl.Series(number))
+    told = rows.unpivot(columns, index=["number", "position"], variable_name="type")
+    told = told.filter(pl.col("value").is_not_null() & (pl.col("value") != 0.0)).sort("number", "position", "type")
+    named = pl.col("type").str.strip_prefix(OUTCOME)
+    each = told.group_by("number", maintain_order=True).agg(
+        pl.struct((pl.col("position") - 1).alias("position"), named.alias("type"), "value").alias("outcomes")
+    )
+    found = pl.DataFrame({"number": np.arange(len(start) - 1)}).join(
+        each, on="number", how="left", maintain_order="left"
+    )
+    return found["outcomes"].cast(LIST_OUTCOMES).fill_null(none)
 
 
 def _laid_out(table: Table, frame: pl.DataFrame, mixed_rows: str) -> tuple[pl.DataFrame, IntArray]:
@@ -147,6 +174,21 @@ def _check_context(table: Table, frame: pl.DataFrame, start: IntArray) -> None:
                     frame["row"][at],
                     f"list {frame['list'][at]!r} has more than one {name}: {said}; expected the same in all its rows",
                 )
+
+
+def _check_chances(table: Table, frame: pl.DataFrame, start: IntArray) -> None:
+    """Raise for the first list whose chances contradict each other, by more than they may be rounded."""
+    if any(column not in frame.columns for column in CHANCES):
+        return
+    given, alone = (frame[column].to_numpy()[start[:-1]] for column in CHANCES)
+    wrong = np.flatnonzero(np.abs(given - alone) > 0.02 * alone)
+    if len(wrong):
+        n = int(wrong[0])
+        raise table.wrong(
+            frame["row"][int(start[n])],
+            f"at position 1 of list {frame['list'][int(start[n])]!r} propensity_given_above is {given[n]:g} and "
+            f"propensity_at_position {alone[n]:g}; nothing stands above, so expected the same",
+        )
 
 
 def _check_items(table: Table, frame: pl.DataFrame, log: ClickLog) -> None:

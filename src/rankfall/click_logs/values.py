@@ -23,6 +23,12 @@ CONTEXT = {
 CHANCES = {"propensity_given_above": "given_above", "propensity_at_position": "at_position"}
 """What a log may say of each row besides, and what it is called in Python."""
 COLUMNS = (*NEEDED, *CONTEXT, *CHANCES)
+OUTCOME = "outcome:"
+"""How columns begin that say what came of the item of a row beside its click: ``outcome:purchase``."""
+LIST_OUTCOMES = pl.List(pl.Struct({"position": pl.Int64, "type": pl.String, "value": pl.Float64}))
+"""What came of the items of a list: 0-based position, type and value of each."""
+LARGEST_OUTCOME = 1e6
+"""The largest value of an outcome, as over HTTP."""
 
 LONGEST_NAME = 200
 """Characters of a user or segment, as over HTTP."""
@@ -40,7 +46,7 @@ def checked(table: Table, values: pl.Series, *, whole_ids: bool | None) -> pl.Se
     whole_ids : whether items must be whole numbers (True) or text (False); None takes what the log has.
     """
     name = values.name
-    if name not in _MAY_BE_EMPTY and values.null_count():
+    if name not in _MAY_BE_EMPTY and not name.startswith(OUTCOME) and values.null_count():
         raise table.wrong(_first(values.is_null()), f"column {name!r} is empty")
     if name == "list":
         return _names_or_numbers(table, values)
@@ -52,6 +58,8 @@ def checked(table: Table, values: pl.Series, *, whole_ids: bool | None) -> pl.Se
         return _clicks(table, values)
     if name == "time":
         return _seconds(table, values)
+    if name.startswith(OUTCOME):
+        return _amounts(table, values)
     if name == "propensity" or name in CHANCES:
         return _probabilities(table, values)
     if name == "context":
@@ -156,6 +164,18 @@ def _probabilities(table: Table, values: pl.Series) -> pl.Series:
         raise _refuse_column(table, values, expected)
     numbers = _converted(table, values, pl.Float64, expected)
     _refuse(table, values, ~((numbers > 0) & (numbers <= 1)).fill_null(value=True), expected)
+    return numbers
+
+
+def _amounts(table: Table, values: pl.Series) -> pl.Series:
+    """How many of an outcome, or how much of it; nothing where there is none."""
+    expected = f"a number from {-LARGEST_OUTCOME:,.0f} to {LARGEST_OUTCOME:,.0f}, or nothing"
+    numeric = values.dtype.is_numeric() or values.dtype in (pl.Null, pl.Boolean)
+    if not (table.text or numeric):
+        raise _refuse_column(table, values, expected)
+    numbers = _converted(table, values, pl.Float64, expected)
+    inside = numbers.is_between(-LARGEST_OUTCOME, LARGEST_OUTCOME)
+    _refuse(table, values, ~(inside & numbers.is_finite()).fill_null(value=True), expected)
     return numbers
 
 

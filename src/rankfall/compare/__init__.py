@@ -7,7 +7,7 @@ compared next follows from what was seen, so that poor rankers are soon shown to
 
     comparison     names, next(...) -> list, feedback(list, clicks), standing(); saved and loaded
     interleaving   one list of several: TeamDraft, Probabilistic; which clicks speak for whom
-    methods        who is compared next: MergeDTS, DoubleThompson, UniformPairs, Together
+    methods        who is compared next: MergeDTS, DoubleThompson, SelfSparring, UniformPairs, Together
     duels          how often each ranker was preferred to each other one, and which are out
 """
 
@@ -16,6 +16,7 @@ from rankfall.compare.double_thompson import DoubleThompson
 from rankfall.compare.duels import Duels, Method, Together, UniformPairs
 from rankfall.compare.interleaving import Interleaved, Interleaving, Probabilistic, TeamDraft
 from rankfall.compare.merge_dts import MergeDTS
+from rankfall.compare.self_sparring import SelfSparring
 from rankfall.compare.standing import Pair, Standing
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Method",
     "Pair",
     "Probabilistic",
+    "SelfSparring",
     "Standing",
     "TeamDraft",
     "Together",

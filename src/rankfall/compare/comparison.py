@@ -15,6 +15,7 @@ from rankfall.compare.double_thompson import DoubleThompson
 from rankfall.compare.duels import Duels, Method, Together, UniformPairs
 from rankfall.compare.interleaving import Interleaved, Interleaving, Probabilistic, TeamDraft, first_of
 from rankfall.compare.merge_dts import MergeDTS
+from rankfall.compare.self_sparring import SelfSparring
 from rankfall.compare.standing import Standing, standing_of
 from rankfall.errors import FeedbackError, ProblemError, RankError
 from rankfall.files import load_blocks, save_blocks
@@ -23,7 +24,9 @@ from rankfall.policies.clicks import Click, all_clicks
 from rankfall.policies.ranking import Ranking
 
 FORMAT = "rankfall comparison 1"
-METHODS: dict[str, type[Method]] = {each.__name__: each for each in (MergeDTS, DoubleThompson, UniformPairs, Together)}
+METHODS: dict[str, type[Method]] = {
+    each.__name__: each for each in (MergeDTS, DoubleThompson, SelfSparring, UniformPairs, Together)
+}
 INTERLEAVINGS: dict[str, type[Interleaving]] = {each.__name__: each for each in (TeamDraft, Probabilistic)}
 
 RankerLists = Mapping[str, Iterable[Id] | Ranking] | Callable[[str], Iterable[Id] | Ranking]
@@ -39,8 +42,8 @@ class Comparison:
     Parameters
     ----------
     rankers : their names, two or more.
-    method : who is compared next: :class:`MergeDTS`, :class:`DoubleThompson`, :class:`UniformPairs` or
-        :class:`Together`.
+    method : who is compared next: :class:`MergeDTS`, :class:`DoubleThompson`,
+        :class:`SelfSparring`, :class:`UniformPairs` or :class:`Together`.
     interleaving : how one list is made of several: :class:`TeamDraft` or :class:`Probabilistic`.
 
     >>> comparison = Comparison(["old", "new"])

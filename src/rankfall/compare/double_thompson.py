@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankfall.compare.duels import Duels, Method, any_best, sampled_preferences
+from rankfall.compare.duels import Duels, Method, any_best, sampled_wins
 from rankfall.policies.settings import real
 
 
@@ -26,7 +26,8 @@ class DoubleThompson(Method):
         second = the j with the highest theta_j among those with l_j,first <= 1/2
 
     The algorithm and ``alpha = 0.51`` are those of the code that the authors of MergeDTS published with it. Where the
-    two are the same ranker its list is shown alone, and nothing is learned.
+    two are the same ranker its list is shown alone, and nothing is learned. Of the first theta only those of candidates
+    are drawn, and only whether they are above 1/2, with the probability that this has.
 
     Attributes
     ----------
@@ -46,7 +47,7 @@ class DoubleThompson(Method):
         candidates = np.flatnonzero(hopes == hopes.max())
         first = int(candidates[0])
         if len(candidates) > 1:
-            beaten = (sampled_preferences(wins, rng) > 0.5).sum(axis=1)
+            beaten = sampled_wins(wins, rng, candidates)
             first = int(candidates[any_best(beaten[candidates], rng)])
         against = rng.beta(1.0 + wins[:, first], 1.0 + wins[first])
         against[first] = 0.5

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankfall.arrays import BoolArray, FloatArray, fill
+from rankfall.arrays import BoolArray, FloatArray, IntArray, fill
+from rankfall.kernels.duels import preferred
 from rankfall.policies.settings import PolicySettings
 
 RHO = 10.0
@@ -155,13 +156,23 @@ class Together(Method):
         return tuple(range(duels.n))
 
 
-def sampled_preferences(wins: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """(n, n) theta_ij ~ Beta(1 + wins of i, 1 + wins of j) for i < j, theta_ji = 1 - theta_ij, 1/2 with itself."""
-    theta = np.full(wins.shape, 0.5)
-    upper = np.triu_indices(len(wins), 1)
-    theta[upper] = rng.beta(1.0 + wins[upper], 1.0 + wins.T[upper])
-    theta.T[upper] = 1.0 - theta[upper]
-    return theta
+def sampled_wins(wins: FloatArray, rng: np.random.Generator, of: IntArray | None = None) -> IntArray:
+    """(n,) how many others each ranker beats, if preferences are drawn from what is believed of them.
+
+    ``theta_ij ~ Beta(1 + wins of i, 1 + wins of j)`` for i < j, ``theta_ji = 1 - theta_ij``, and i beats j if theta_ij
+    is above 1/2. Only that is drawn, with the probability it has. If only those ``of`` some rankers matter, pairs of
+    two others are not drawn.
+    """
+    first, second = np.triu_indices(len(wins), 1)
+    if of is not None:
+        wanted = np.zeros(len(wins), dtype=bool)
+        wanted[of] = True
+        drawn = wanted[first] | wanted[second]
+        first, second = first[drawn], second[drawn]
+    chances = np.empty(len(first))
+    preferred(wins, first, second, chances)
+    ahead = rng.random(len(first)) < chances
+    return np.bincount(np.where(ahead, first, second), minlength=len(wins))
 
 
 def any_best(scores: NDArray[Any], rng: np.random.Generator) -> int:

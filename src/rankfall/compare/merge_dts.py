@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankfall.arrays import BoolArray, IntArray
-from rankfall.compare.duels import Duels, Method, any_best, sampled_preferences
+from rankfall.compare.duels import Duels, Method, any_best, sampled_wins
 from rankfall.errors import ProblemError
 from rankfall.policies.settings import count, real
 
@@ -45,7 +45,8 @@ class MergeDTS(Method):
     400,000 and M = 16, without a guarantee) are those of the authors' public code; the text of the paper was not at
     hand. Where our form differs:
 
-    - The code draws theta_ij and theta_ji apart; here they add up to 1, as in double Thompson sampling.
+    - The code draws theta_ij and theta_ji apart; here they add up to 1, as in double Thompson sampling. Only whether
+      theta_ij is above 1/2 is drawn, with the probability that this has.
     - Of several who are out, the code puts one aside at random and looks again; here the one that is out by most others
       goes first, of equals the first one, so that feedback draws nothing. Batches are drawn from ``seed``.
     - Comparisons need not end with a winner and a loser: preferences may be shared, and ties are passed over.
@@ -100,7 +101,7 @@ class MergeDTS(Method):
         if len(rankers) == 1:
             return (int(rankers[0]),)
         wins = duels.wins[np.ix_(rankers, rankers)]
-        first = any_best((sampled_preferences(wins, rng) > 0.5).sum(axis=1), rng)
+        first = any_best(sampled_wins(wins, rng), rng)
         against = rng.beta(1.0 + wins[:, first], 1.0 + wins[first])
         against[first] = 1.0
         second = int(np.argmin(against))

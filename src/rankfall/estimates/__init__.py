@@ -4,7 +4,7 @@ from rankfall.estimates.chances import ListChances
 from rankfall.estimates.estimators import ESTIMATORS, Estimate, Estimator, contributions, estimate_all
 from rankfall.estimates.interval import Interval
 from rankfall.estimates.policy_chances import KnownChances, chances_under, drawn_lists
-from rankfall.estimates.reward_model import Predicted, RewardModel, predicted
+from rankfall.estimates.reward_model import Predicted, RewardModel, predicted, with_worth
 from rankfall.estimates.rewards import CountedAs, position_rewards
 
 __all__ = [
@@ -23,4 +23,5 @@ __all__ = [
     "estimate_all",
     "position_rewards",
     "predicted",
+    "with_worth",
 ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rankfall.arrays import FloatArray, IntArray
 
@@ -27,6 +28,16 @@ class Predicted:
 
     with_shown: FloatArray
     on_average: FloatArray
+
+
+def with_worth(model: RewardModel, worth: ArrayLike) -> RewardModel:
+    """A model of what clicks are worth, from one of the clicks: ``worth`` (items,) is that of a click on each item.
+
+    >>> with_worth(lambda lists: np.full(lists.shape, 0.5), [1.0, 8.0])(np.array([[1, 0]]))
+    array([[4. , 0.5]])
+    """
+    by_item = np.append(np.asarray(worth, dtype=np.float64), 0.0)  # -1 is nothing
+    return lambda lists: model(lists) * by_item[lists]
 
 
 def predicted(shown: IntArray, drawn: IntArray, model: RewardModel) -> Predicted:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankfall.arrays import FloatArray
+from rankfall.arrays import BoolArray, FloatArray
 
 FEW = 30
 """Lists that an interval by the normal approximation needs at least."""
@@ -25,8 +25,9 @@ def warnings_of(weights: FloatArray, below: str, *, whole: bool = False) -> tupl
     """What makes an estimate with these weights (lists, k) doubtful, in words.
 
     Weights are 1 on average if the logging policy may show all that the other one shows. Where their mean is lower by
-    more than chance explains, it may not; and where few lists carry all the weight, chance cannot be told. ``below``
-    says what comes of positions without any weight; ``whole`` that weights are of whole lists.
+    more than chance explains, it may not; where it is higher, the chances in the log cannot be right; and where few
+    lists carry all the weight, chance cannot be told. ``below`` says what comes of positions without any weight;
+    ``whole`` that weights are of whole lists.
     """
     n = len(weights)
     mean = weights.mean(axis=0)
@@ -35,14 +36,13 @@ def warnings_of(weights: FloatArray, below: str, *, whole: bool = False) -> tupl
         where = "from top to bottom" if whole else f"down to position {int(np.argmin(mean != 0.0)) + 1}"
         told.append(f"support is missing: no list of the log agrees with the policy {where}; {below}")
     error = weights.std(axis=0) / np.sqrt(n)
-    low = (mean > 0.0) & (mean + 3.0 * error < 0.95)
+    low, high = (mean > 0.0) & (mean + 3.0 * error < 0.95), mean - 3.0 * error > 1.05
     if low.any():
-        place = int(np.argmax(low))
-        where = "" if whole else f" at position {place + 1}"
         told.append(
-            f"support is missing: weights{where} average {mean[place]:.2f} and not 1, so the log does not have all "
-            "that the policy shows"
+            f"support is missing: {_average(mean, low, whole)}, so the log does not have all that the policy shows"
         )
+    if high.any():
+        told.append(f"{_average(mean, high, whole)}: the chances in the log are lower than they can have been")
     size = effective_size(weights)
     few = (size > 0.0) & (size < FEW)
     if few.any():
@@ -50,3 +50,9 @@ def warnings_of(weights: FloatArray, below: str, *, whole: bool = False) -> tupl
         where = "" if whole else f"from position {place + 1} on "
         told.append(f"{where}few lists count (effective sample size {size[place]:.1f}): do not trust the interval")
     return tuple(told)
+
+
+def _average(mean: FloatArray, which: BoolArray, whole: bool) -> str:
+    place = int(np.argmax(which))
+    where = "" if whole else f" at position {place + 1}"
+    return f"weights{where} average {mean[place]:.2f} and not 1"

@@ -54,37 +54,40 @@ def prefix_bounds(shown: IntArray, drawn: IntArray, clicks: ArrayLike, counted: 
 
 @dataclass(frozen=True)
 class ByItem:
-    """What a policy earns by click rates of items at positions, and the share of its positions that have none."""
+    """What a policy earns by what items earned at positions, and the share of its positions that have no such mean."""
 
     interval: Interval
     missing: float
 
 
-def item_position_rates(shown: IntArray, drawn: IntArray, clicks: ArrayLike) -> ByItem:
-    """Clicks on a list of a policy, if each item is clicked at each position as often as it was in the log.
+def item_position_means(shown: IntArray, drawn: IntArray, rewards: ArrayLike) -> ByItem:
+    """What a list of a policy earns, if each item earns at each position what it earned there in the log, on average.
 
-    That is right if a click depends on item and position only, and what was shown where did not depend on who asked
+    That is right if the reward depends on item and position only, and what was shown where did not depend on who asked
     (Li et al.: Offline Evaluation of Ranking Policies with Click Models, KDD 2018, with counted propensities). Items
-    never shown at a position count as never clicked there. Lists as in :func:`prefix_bounds`.
+    never shown at a position count as nothing there. ``rewards`` (lists, k) are clicks, or what positions earned;
+    lists as in :func:`prefix_bounds`.
 
-    >>> item_position_rates(np.array([[1], [1], [2]]), np.array([[[1]]] * 3), [[1], [0], [1]]).interval.value
+    >>> item_position_means(np.array([[1], [1], [2]]), np.array([[[1]]] * 3), [[1], [0], [1]]).interval.value
     0.5
     """
-    clicked = finite("clicks", clicks, 2, ProblemError)
+    earned = finite("rewards", rewards, 2, ProblemError)
     lists, draws, k = drawn.shape
     items = int(max(shown.max(), drawn.max())) + 1
-    views, hits, uses = (np.zeros((items, k)) for _ in range(3))
-    place = np.broadcast_to(np.arange(k), shown.shape)
+    views, sums, squares, uses = (np.zeros((items, k)) for _ in range(4))
     there = shown != NOTHING
-    np.add.at(views, (shown[there], place[there]), 1.0)
-    np.add.at(hits, (shown[there], place[there]), clicked[there])
+    cells = shown[there], np.broadcast_to(np.arange(k), shown.shape)[there]
+    np.add.at(views, cells, 1.0)
+    np.add.at(sums, cells, earned[there])
+    np.add.at(squares, cells, earned[there] ** 2)
     wanted, at = drawn.reshape(-1, k), np.broadcast_to(np.arange(k), (lists * draws, k))
     placed = wanted != NOTHING
     np.add.at(uses, (wanted[placed], at[placed]), 1.0 / (lists * draws))
-    rate = hits / np.maximum(views, 1.0)
-    spread = (uses**2 * rate * (1.0 - rate) / np.maximum(views, 1.0)).sum()
+    seen = np.maximum(views, 1.0)
+    mean = sums / seen
+    spread = (uses**2 * np.maximum(squares / seen - mean**2, 0.0) / seen).sum()
     missing = float(uses[views == 0.0].sum() / uses.sum())
-    return ByItem(Interval(float((uses * rate).sum()), float(np.sqrt(spread))), missing)
+    return ByItem(Interval(float((uses * mean).sum()), float(np.sqrt(spread))), missing)
 
 
 def _mean(each: FloatArray) -> Interval:

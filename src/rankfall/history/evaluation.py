@@ -11,26 +11,26 @@ import polars as pl
 
 from rankfall.arrays import FloatArray, IntArray
 from rankfall.catalog import Catalog
-from rankfall.errors import ProblemError, RankError
+from rankfall.errors import CatalogError, ProblemError, RankError
 from rankfall.estimates import (
-    CountedAs,
     Estimate,
     Estimator,
     ListChances,
     RewardModel,
     drawn_lists,
     estimate_all,
-    position_rewards,
     predicted,
 )
 from rankfall.estimates.chances import NOTHING
-from rankfall.estimates.without_chances import Bounds, ByItem, item_position_rates, prefix_bounds
-from rankfall.history.judged_lists import JudgedLists
+from rankfall.estimates.without_chances import Bounds, ByItem, item_position_means, prefix_bounds
+from rankfall.history.judged_lists import Earning, JudgedLists
 from rankfall.history.logged_requests import asked, owner_of
-from rankfall.history.replay import replay
+from rankfall.history.replay import CLICKS_ONLY, replay
 from rankfall.history.replayable import ReplayableLog
 from rankfall.item_names import Id
 from rankfall.policies import Policy
+from rankfall.policies.registry import find_served_policy
+from rankfall.policies.rewards import Rewards
 from rankfall.wire import Scope
 
 
@@ -44,37 +44,54 @@ class Snapshot:
     about : what it is a snapshot of, in words.
     scope : whose state it has: one for all, or for each segment or user.
     policy_of : the policy with the state of an owner, over a catalog.
+    notes : what there is to know of it.
     """
 
     name: str
     about: str
     scope: Scope
     policy_of: Callable[[str, Catalog], Policy]
+    notes: tuple[str, ...] = ()
 
 
-def learned_snapshot(log: ReplayableLog, name: str, policy: str, gamma: float, until: Any) -> Snapshot:
-    """A policy of this name as it is after the log up to a moment."""
-    done = replay(log, policy, gamma, until=until)
+def learned_snapshot(
+    log: ReplayableLog, name: str, policy: str, gamma: float, until: Any, rewards: Rewards | None = None
+) -> Snapshot:
+    """A policy of this name as it is after the log up to a moment.
+
+    ``rewards`` says what clicks and outcomes are worth; a policy that cannot learn them learns from the clicks.
+    """
+    why_not = find_served_policy(policy).why_not_rewarded
+    done = replay(log, policy, gamma, rewards=rewards if why_not is None else None, until=until)
     about = f"as learned from the first {done.counts.learned:,} lists with feedback"
-    return Snapshot(name, about, done.scope, done.policy_of)
+    notes = tuple(note for note in done.notes if note not in log.notes)
+    if rewards is not None and why_not is not None and log.rewards is None:
+        notes = (*notes, CLICKS_ONLY.format(why_not))
+    return Snapshot(name, about, done.scope, done.policy_of, notes)
 
 
 def saved_snapshot(name: str, policy: Policy) -> Snapshot:
     """A policy that was saved, the same for everybody."""
 
     def over(_owner: str, catalog: Catalog) -> Policy:
-        return policy if policy.catalog == catalog else policy.with_catalog(catalog)
+        if policy.catalog == catalog:
+            return policy
+        try:
+            return policy.with_catalog(catalog)
+        except CatalogError as problem:
+            raise ProblemError(f"{name} cannot rank the items of the log: {problem}") from None
 
     return Snapshot(name, f"as saved, after {policy.n_updates:,} updates", "global", over)
 
 
 def clicks_until(log: ReplayableLog, moment: Any) -> pl.DataFrame:
-    """The lists shown up to a moment, with feedback, as the table of a click log."""
+    """The lists shown up to a moment, with feedback, as the table of a click log: with user and segment."""
     lists = log.events().filter(pl.col("created") <= moment, pl.col("result").is_not_null())
     places = pl.int_ranges(1, pl.col("items").list.len() + 1).alias("position")
-    rows = lists.select("event_id", "clicked", places, pl.col("items").alias("item")).explode("position", "item")
-    clicked = pl.col("clicked").list.contains(pl.col("position") - 1)
-    return rows.select(pl.col("event_id").alias("list"), "position", "item", clicked.alias("click"))
+    kept = lists.select("event_id", "clicked", "user", "segment", places, pl.col("items").alias("item"))
+    clicked = pl.col("clicked").list.contains(pl.col("position") - 1).alias("click")
+    rows = kept.explode("position", "item")
+    return rows.select(pl.col("event_id").alias("list"), "position", "item", clicked, "user", "segment")
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +119,7 @@ def judge(
     log: ReplayableLog,
     judged: JudgedLists,
     snapshot: Snapshot,
-    counted: CountedAs,
+    earning: Earning,
     model: Callable[[Sequence[Id]], RewardModel] | None = None,
     *,
     draws: int = 100,
@@ -114,7 +131,7 @@ def judge(
 
     Parameters
     ----------
-    counted : whether a list earns the number of its clicks, or 1 for any.
+    earning : what a list earns.
     model : gives a model of rewards over the numbers of these ids, for the direct method and Cascade-DR.
     draws : how many lists to ask a policy for that draws.
     resamples, seed : of the bootstrap; see :func:`rankfall.estimates.estimate_all`.
@@ -139,12 +156,12 @@ def judge(
     most = max(map(len, lists))
     drawn = np.stack([np.resize(one, (most, width)) for one in lists])  # one list of a policy that never draws
     shown, clicks = judged.items[which], judged.clicks[which]
-    chosen, rewards = ListChances.of_drawn(shown, drawn), position_rewards(clicks, counted)
+    chosen, rewards = ListChances.of_drawn(shown, drawn), judged.rewards(earning)[which]
     agreed = chosen.down_to.mean(axis=0)
     predictions = None if model is None else predicted(shown, drawn, model(list(ids)))
     logged, options = judged.chances.take(which), {"resamples": resamples, "seed": seed}
     if judged.basis == "positions":
-        if counted == "any":  # it always depends on the items above whether a click is the first
+        if earning == "any":  # it always depends on the items above whether a click is the first
             logged = ListChances(logged.down_to)
         found_all = estimate_all(logged, chosen, rewards, predictions, **options)
         return Judgement(snapshot, len(which), agreed, found_all)
@@ -156,8 +173,8 @@ def judge(
     direct: dict[Estimator, Estimate] = {}
     if predictions is not None:
         direct["direct"] = estimate_all(logged, chosen, rewards, predictions, **options)["direct"]
-    by_item = item_position_rates(shown, drawn, clicks) if counted == "clicks" else None
-    bounds = prefix_bounds(shown, drawn, clicks, counted)
+    by_item = None if earning == "any" else item_position_means(shown, drawn, rewards)
+    bounds = None if earning == "worth" else prefix_bounds(shown, drawn, clicks, earning)
     return Judgement(snapshot, len(which), agreed, direct, bounds, by_item)
 
 

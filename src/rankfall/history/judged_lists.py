@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -11,21 +11,29 @@ import polars as pl
 
 from rankfall.arrays import FloatArray, IntArray
 from rankfall.errors import ProblemError
-from rankfall.estimates import CountedAs, Interval, ListChances, position_rewards
+from rankfall.estimates import Interval, ListChances, position_rewards
 from rankfall.estimates.chances import NOTHING
 from rankfall.history.exported import rows_of
 from rankfall.history.logged_chances import chances_of_draws
+from rankfall.history.logged_outcomes import LoggedOutcomes
 from rankfall.history.replayable import ReplayableLog
 from rankfall.item_names import Id
+from rankfall.policies.rewards import Rewards
 
 Basis: TypeAlias = Literal["positions", "lists", "nothing"]
 """What chances are known of: each position, whole lists only, or nothing: no list was left to chance."""
 
 NO_CHANCE = (
     "No list that was judged is known to be drawn, so what would have come of other lists is not known. What can be "
-    "said: bounds, if clicks do not depend on the items below; click rates of items at positions, if nothing else "
+    "said: bounds, if clicks do not depend on the items below; means of items at positions, if nothing else "
     'matters; and what fitted users would click. For estimates set "randomize" in the settings of the model, or give '
     "propensity_given_above in a click log"
+)
+Earning: TypeAlias = Literal["any", "clicks", "worth"]
+"""What a list earns: 1 for any click, the number of its clicks, or what its clicks and outcomes are worth."""
+
+ONLY_AT_POSITION = (
+    "propensity_at_position is not used without propensity_given_above, the chance of each item given those above it"
 )
 WHOLE_LISTS = (
     "The log knows the chances of whole lists and not of positions, so only IPS on whole lists can be computed; "
@@ -44,6 +52,7 @@ class JudgedLists:
     events : the lists, as the log has them.
     items : (lists, k) items as numbers of ``ids``; -1 below the end of a shorter list.
     clicks : (lists, k).
+    worth : (lists, k) what came of each position is worth, if that is known.
     chances : under the logging policy; all 1 where nothing was left to chance.
     basis : what chances are known of.
     left_out : lists that cannot be used, by the reason.
@@ -58,13 +67,22 @@ class JudgedLists:
     basis: Basis
     left_out: dict[str, int]
     notes: tuple[str, ...]
+    worth: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.events)
 
-    def earned(self, counted: CountedAs) -> Interval:
+    def rewards(self, earning: Earning) -> FloatArray:
+        """(lists, k) what each position earned."""
+        if earning != "worth":
+            return position_rewards(self.clicks, earning)
+        if self.worth is None:
+            raise ProblemError("nobody said what clicks and outcomes are worth")
+        return self.worth
+
+    def earned(self, earning: Earning) -> Interval:
         """What a list earned, as logged."""
-        each = position_rewards(self.clicks, counted).sum(axis=1)
+        each = self.rewards(earning).sum(axis=1)
         return Interval(float(each.mean()), float(each.std(ddof=1) / np.sqrt(len(each))))
 
 
@@ -74,19 +92,18 @@ def moment_after(log: ReplayableLog, share: float) -> Any:
     return created[max(0, min(round(share * len(created)), len(created)) - 1)]
 
 
-def judged_lists(log: ReplayableLog, since: Any, draws: int = 1_000, seed: int = 0) -> JudgedLists:
+def judged_lists(
+    log: ReplayableLog, since: Any, draws: int = 1_000, seed: int = 0, rewards: Rewards | None = None
+) -> JudgedLists:
     """The lists shown after a moment, with feedback, and how likely each was.
 
     If some were drawn, only those count: of a list that was certain nobody knows what another would have earned.
-    ``draws`` is for logging policies that draw, and whose chances must be counted.
+    ``draws`` is for logging policies that draw, and whose chances must be counted; ``rewards`` says what clicks and
+    outcomes are worth, all that came until the end of the log.
     """
     lists = log.events()
     again = chances_of_draws(log, lists, since, draws, seed)
-    left_out = {
-        "without feedback": 0,
-        "with items that are not in the catalog": 0,
-        "with a chance that is not known": 0,
-    }
+    left_out = dict.fromkeys((NO_FEEDBACK, NOT_IN_CATALOG, NOT_DRAWN), 0)
     groups: dict[Basis, list[tuple[dict[str, Any], ListChances]]] = {"positions": [], "lists": [], "nothing": []}
     for event in lists.filter(pl.col("created") > since).iter_rows(named=True):
         catalog = log.catalog(event["catalog_version"])
@@ -102,8 +119,13 @@ def judged_lists(log: ReplayableLog, since: Any, draws: int = 1_000, seed: int =
     basis: Basis = "positions" if groups["positions"] else "lists" if groups["lists"] else "nothing"
     used = groups[basis]
     left_out[NOT_DRAWN] = sum(map(len, groups.values())) - len(used)
+    left_out = {why: n for why, n in left_out.items() if n}
     if len(used) < 2:
-        raise ProblemError(f"{len(used)} lists with feedback are left to judge policies by; log for longer")
+        told = ". ".join(told_left_out(left_out)) or "Log for longer, or learn from a smaller part"
+        raise ProblemError(
+            f"policies are judged by the lists after the first part, and {counted_lists(len(used))} can be used; two "
+            f"at least are needed. {told}"
+        )
     notes = [
         *log.notes,
         *([] if again.why is None else [f"Chances of lists that were drawn are not known: {again.why}"]),
@@ -118,8 +140,27 @@ def judged_lists(log: ReplayableLog, since: Any, draws: int = 1_000, seed: int =
         notes.append(
             f"{again.too_low:,} lists were too rare to be counted; their weights are cut, which makes values too low"
         )
+    if basis == "nothing" and any(event.get("propensity_at_position") is not None for event, _ in used):
+        notes.append(ONLY_AT_POSITION)
     notes += {"positions": [], "lists": [WHOLE_LISTS], "nothing": [NO_CHANCE]}[basis]
-    return _laid_out(used, basis, {why: n for why, n in left_out.items() if n}, tuple(notes))
+    found = _laid_out(used, basis, left_out, tuple(notes))
+    if rewards is None:
+        return found
+    outcomes, worth = LoggedOutcomes(log, lists, rewards), np.zeros_like(found.clicks)
+    for n, event in enumerate(found.events):
+        for position, amount in outcomes.worth_at(event["event_id"], event["clicked"]).items():
+            worth[n, position] = amount
+    return replace(found, worth=worth)
+
+
+def counted_lists(n: int) -> str:
+    """How many lists, in words."""
+    return f"{n:,} list" if n == 1 else f"{n:,} lists"
+
+
+def told_left_out(left_out: Mapping[str, int]) -> list[str]:
+    """Which lists are left out, in words."""
+    return [f"Left out: {counted_lists(n)} {why}" for why, n in left_out.items()]
 
 
 def _chances_of(event: dict[str, Any]) -> tuple[Basis, ListChances]:

@@ -135,9 +135,7 @@ def replay(
     until : the moment at which to stop: what came later was neither shown nor learned; by default the end of the log.
     """
     scope, served = scope or log.scope, find_served_policy(policy)
-    why_not = (
-        served.why_not_rewarded if forgetting is None else "it forgets, and outcomes would have to fade with lists"
-    )
+    why_not = served.why_not_rewarded if forgetting is None else FORGETS
     if rewards is not None and why_not is not None:
         raise ProblemError(f"{policy} cannot learn rewards: {why_not}")
     rewards = rewards or log.rewards

@@ -114,7 +114,7 @@ class ClickLogToReplay:
 
     @property
     def rewards(self) -> Rewards | None:
-        """None: it has clicks only."""
+        """None: a click log does not say what is worth how much."""
         return None
 
     @property
@@ -137,8 +137,11 @@ class ClickLogToReplay:
         return None, None
 
     def outcomes(self) -> pl.DataFrame:
-        """None: it has clicks only."""
-        return pl.DataFrame(schema=OUTCOME)
+        """What came of items beside their clicks. Each came with the feedback on its list."""
+        told = [
+            (n, n, one.name, self.model, "", *outcome) for n, one in enumerate(self._log) for outcome in one.outcomes
+        ]
+        return pl.DataFrame(told, schema={**OUTCOME, "at": pl.Int64}, orient="row")
 
     def events(self) -> pl.DataFrame:
         """The lists as an export has them. Their order takes the place of time: each is followed by its feedback."""

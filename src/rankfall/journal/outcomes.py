@@ -6,7 +6,7 @@ that come after them add to what an item earned, and to nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from rankfall.journal.entries import FeedbackExpired, FeedbackGiven, OutcomeGiven, Record, decode
@@ -35,6 +35,8 @@ class ListStory:
         >>> story = ListStory().after(OutcomeGiven(1, "purchase"), 7).after(FeedbackGiven((0, 1)), 9)
         >>> story.earned(Rewards({"click": 1, "purchase": 4})), story.worth(Rewards({"click": 1, "purchase": 4}))
         ({0: 0.25, 1: 1.25}, 6.0)
+        >>> story.worth_at(Rewards({"click": 1, "purchase": 4}))
+        {0: 1.0, 1: 5.0}
         """
         if isinstance(record, OutcomeGiven):
             return replace(self, outcomes=(*self.outcomes, record))
@@ -44,10 +46,17 @@ class ListStory:
 
     def earned(self, rewards: Rewards) -> dict[int, float]:
         """What policies learn that items earned, by position."""
-        earned = dict.fromkeys(self.clicked or (), rewards.click)
+        return self._at_positions(rewards.earned)
+
+    def worth_at(self, rewards: Rewards) -> dict[int, float]:
+        """What items of the list are worth, by position; nothing, while there is no feedback."""
+        return {} if self.clicked is None else self._at_positions(rewards.total)
+
+    def _at_positions(self, worth: Callable[[str, float], float]) -> dict[int, float]:
+        found = dict.fromkeys(self.clicked or (), worth(CLICK, 1.0))
         for one in self.outcomes:
-            earned[one.position] = earned.get(one.position, 0.0) + rewards.earned(one.type, one.value)
-        return earned
+            found[one.position] = found.get(one.position, 0.0) + worth(one.type, one.value)
+        return found
 
     def worth(self, rewards: Rewards) -> float:
         """What the list is worth in all; nothing, while there is no feedback."""

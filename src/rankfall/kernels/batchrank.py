@@ -21,6 +21,64 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 _HALVINGS = 50
 
 
+@leaf
+def display_in(
+    first: IntArray,
+    last: IntArray,
+    serial: IntArray,
+    batch_of: IntArray,
+    shown_count: IntArray,
+    allowed: BoolArray,
+    coins: FloatArray,
+    items: IntArray,
+    serials: IntArray,
+    picks: IntArray,
+) -> None:
+    """DisplayBatch for every batch: its least shown items in random order, and the stage each is shown in.
+
+    ``coins`` (L + positions of all batches): the first L decide between items shown equally often, the others on
+    positions. What no batch can fill is filled up in row order, with -1 for the stage. ``picks`` (positions of all
+    batches) is work space.
+    """
+    k, L = len(items), len(batch_of)
+    picks[:] = -1
+    for row in range(L):  # each batch keeps its least shown items in order, on its positions
+        b = batch_of[row]
+        if b < 0 or not allowed[row]:
+            continue
+        n, coin = shown_count[row], coins[row]
+        at = last[b]
+        while at >= first[b]:
+            other = picks[at]
+            if other >= 0:
+                if n > shown_count[other] or (n == shown_count[other] and coin >= coins[other]):
+                    break
+                if at < last[b]:
+                    picks[at + 1] = other
+            at -= 1
+        if at < last[b]:
+            picks[at + 1] = row
+    items[:] = -1
+    serials[:] = -1
+    for b in range(len(first)):
+        count = 0
+        while first[b] + count <= last[b] and picks[first[b] + count] >= 0:
+            count += 1
+        for i in range(count):
+            j = i + min(int(coins[L + first[b] + i] * (count - i)), count - i - 1)
+            here, there = first[b] + i, first[b] + j
+            picks[here], picks[there] = picks[there], picks[here]
+            if here < k:
+                items[here] = picks[here]
+                serials[here] = serial[b]
+    row = 0
+    for position in range(k):
+        if items[position] < 0:
+            while not allowed[row] or row in items:
+                row += 1
+            items[position] = row
+
+
 @compiled
 def display(
     first: IntArray,
@@ -33,52 +91,9 @@ def display(
     items: IntArray,
     serials: IntArray,
 ) -> None:
-    """DisplayBatch for every batch: its least shown items in random order, and the stage each is shown in.
-
-    ``coins`` (L + positions of all batches): the first L decide between items shown equally often, the others on
-    positions. What no batch can fill is filled up in row order, with -1 for the stage.
-    """
-    k, L = len(items), len(batch_of)
-    taken = np.zeros(L, dtype=np.bool_)
-    shown = np.zeros(L, dtype=np.bool_)
+    """:func:`display_in` work space of its own."""
     picks = np.empty(last[-1] + 1, dtype=np.int64)
-    items[:] = -1
-    serials[:] = -1
-    for b in range(len(first)):
-        count = 0
-        for _ in range(last[b] - first[b] + 1):
-            pick = -1
-            for row in range(L):
-                if (
-                    batch_of[row] == b
-                    and allowed[row]
-                    and not taken[row]
-                    and (
-                        pick < 0
-                        or shown_count[row] < shown_count[pick]
-                        or (shown_count[row] == shown_count[pick] and coins[row] < coins[pick])
-                    )
-                ):
-                    pick = row
-            if pick < 0:
-                break
-            taken[pick] = True
-            picks[count] = pick
-            count += 1
-        for i in range(count):
-            j = i + min(int(coins[L + first[b] + i] * (count - i)), count - i - 1)
-            picks[i], picks[j] = picks[j], picks[i]
-            if first[b] + i < k:
-                items[first[b] + i] = picks[i]
-                serials[first[b] + i] = serial[b]
-                shown[picks[i]] = True
-    row = 0
-    for position in range(k):
-        if items[position] < 0:
-            while shown[row] or not allowed[row]:
-                row += 1
-            items[position] = row
-            shown[row] = True
+    display_in(first, last, serial, batch_of, shown_count, allowed, coins, items, serials, picks)
 
 
 @leaf
@@ -87,6 +102,39 @@ def _least(batch_of: IntArray, shown_count: IntArray, out: IntArray) -> None:
     for row in range(len(batch_of)):
         if batch_of[row] >= 0:
             out[batch_of[row]] = min(out[batch_of[row]], shown_count[row])
+
+
+@leaf
+def collect_in(
+    items: IntArray,
+    serials: IntArray,
+    clicked: BoolArray,
+    serial: IntArray,
+    target: IntArray,
+    batch_of: IntArray,
+    shown_count: IntArray,
+    click_count: IntArray,
+    every: bool,
+    least: IntArray,
+) -> int:
+    """CollectClicks for every batch; the last one whose items have all been shown ``target`` times, or -1.
+
+    Only items shown least count, or ``every`` one. ``least`` (batches) is work space.
+    """
+    if not every:
+        _least(batch_of, shown_count, least)
+    for position in range(len(items)):
+        row = items[position]
+        b = batch_of[row]
+        if b >= 0 and serial[b] == serials[position] and (every or shown_count[row] == least[b]):
+            shown_count[row] += 1
+            click_count[row] += clicked[position]
+    _least(batch_of, shown_count, least)
+    done = -1
+    for b in range(len(serial)):
+        if least[b] >= target[b]:
+            done = b
+    return done
 
 
 @compiled
@@ -101,24 +149,9 @@ def collect(
     click_count: IntArray,
     every: bool,
 ) -> int:
-    """CollectClicks for every batch; the last one whose items have all been shown ``target`` times, or -1.
-
-    Only items shown least count, or ``every`` one.
-    """
+    """:func:`collect_in` work space of its own."""
     least = np.empty(len(serial), dtype=np.int64)
-    _least(batch_of, shown_count, least)
-    for position in range(len(items)):
-        row = items[position]
-        b = batch_of[row]
-        if b >= 0 and serial[b] == serials[position] and (every or shown_count[row] == least[b]):
-            shown_count[row] += 1
-            click_count[row] += clicked[position]
-    _least(batch_of, shown_count, least)
-    done = -1
-    for b in range(len(serial)):
-        if least[b] >= target[b]:
-            done = b
-    return done
+    return collect_in(items, serials, clicked, serial, target, batch_of, shown_count, click_count, every, least)
 
 
 @inner
@@ -170,12 +203,14 @@ class BatchRankSteps(NamedTuple):
     click_count: Any  # (L)
     every: bool
     allowed: Any  # (L) all True
-    serials: Any  # (k) work space
+    serials: Any  # (k) the stage each position is shown in
+    picks: Any  # (positions of all batches) work space
+    least: Any  # (batches) work space
 
 
-@compiled
+@leaf
 def _show(state: BatchRankSteps, coins: Any, shown: Any) -> None:
-    display(
+    display_in(
         state.first,
         state.last,
         state.serial,
@@ -185,12 +220,13 @@ def _show(state: BatchRankSteps, coins: Any, shown: Any) -> None:
         coins,
         shown,
         state.serials,
+        state.picks,
     )
 
 
-@compiled
+@leaf
 def _learn(state: BatchRankSteps, shown: Any, clicked: Any) -> bool:
-    ended = collect(
+    ended = collect_in(
         shown,
         state.serials,
         clicked,
@@ -200,6 +236,7 @@ def _learn(state: BatchRankSteps, shown: Any, clicked: Any) -> bool:
         state.shown_count,
         state.click_count,
         state.every,
+        state.least,
     )
     return ended < 0
 

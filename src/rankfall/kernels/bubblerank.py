@@ -6,11 +6,11 @@ its neighbour, was not; ``better[i, j]`` (L, L) whether ``s(i, j)`` is above the
 
 from typing import Any, NamedTuple
 
-from rankfall.kernels.jit import entry, inner
+from rankfall.kernels.jit import inlined_entry, leaf
 from rankfall.kernels.policy_steps import steps
 
 
-@inner
+@leaf
 def _challenger(base: Any, better: Any, newcomers: bool, k: int, coin: float) -> int:
     """The item from below a list of ``k`` that its last one is compared with, or -1."""
     if not newcomers:
@@ -28,7 +28,7 @@ def _challenger(base: Any, better: Any, newcomers: bool, k: int, coin: float) ->
     return -1
 
 
-@entry
+@inlined_entry
 def exchange_at_random(base: Any, better: Any, newcomers: bool, parity: int, coins: Any, shown: Any) -> int:
     """Fill ``shown`` (k) from the base list, some neighbours exchanged (lines 1 and 2).
 
@@ -50,13 +50,13 @@ def exchange_at_random(base: Any, better: Any, newcomers: bool, parity: int, coi
     return hidden
 
 
-@inner
+@leaf
 def _is_better(wins: Any, i: int, j: int, bar: float) -> bool:
     s = wins[i, j] - wins[j, i]
     return s > 0 and s * s > (wins[i, j] + wins[j, i]) * bar
 
 
-@inner
+@leaf
 def _count(wins: Any, better: Any, settled: Any, i: int, j: int, bar: float) -> None:
     """Item i was clicked and j was not (line 4)."""
     wins[i, j] += 1
@@ -68,7 +68,7 @@ def _count(wins: Any, better: Any, settled: Any, i: int, j: int, bar: float) -> 
         better[j, i] = False
 
 
-@inner
+@leaf
 def _exchange(base: Any, better: Any, settled: Any) -> None:
     """Exchange neighbours of the base list that are known to be in the wrong order (line 5)."""
     settled[0] = True
@@ -79,7 +79,7 @@ def _exchange(base: Any, better: Any, settled: Any) -> None:
             settled[0] = False
 
 
-@inner
+@leaf
 def _admit(base: Any, better: Any, settled: Any, length: int, i: int, j: int) -> None:
     """Exchange the last item of a list of ``length`` for one from below, if that is known to be better."""
     last = base[length - 1]
@@ -91,7 +91,7 @@ def _admit(base: Any, better: Any, settled: Any, length: int, i: int, j: int) ->
                 settled[0] = False
 
 
-@entry
+@inlined_entry
 def compare(
     base: Any,
     wins: Any,
@@ -136,13 +136,13 @@ class BubbleRankSteps(NamedTuple):
     lists: Any  # (2) how many were learned from, and the item below the list or -1
 
 
-@inner
+@leaf
 def _show(state: BubbleRankSteps, coins: Any, shown: Any) -> None:
     parity = (state.lists[0] + 1) % 2
     state.lists[1] = exchange_at_random(state.base, state.better, state.newcomers, parity, coins, shown)
 
 
-@inner
+@leaf
 def _learn(state: BubbleRankSteps, shown: Any, clicked: Any) -> bool:
     parity, hidden = (state.lists[0] + 1) % 2, state.lists[1]
     compare(

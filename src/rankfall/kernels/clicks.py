@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankfall.kernels.jit import entry, inner
+from rankfall.kernels.jit import entry, inner, leaf
 
 ANY, CLICKS, SATISFIED = 0, 1, 2
 
@@ -39,7 +39,7 @@ def click_arrays(
     )
 
 
-@inner
+@leaf
 def clicks(user: ClickArrays, items: Any, coins: Any, clicked: Any) -> int:
     """Decide on every position of a list by its coin: ``clicked`` (k) gets 1.0 or 0.0. How many clicks there were."""
     count = 0
@@ -63,7 +63,7 @@ def clicks(user: ClickArrays, items: Any, coins: Any, clicked: Any) -> int:
     return count
 
 
-@inner
+@leaf
 def reward(user: ClickArrays, items: Any, kind: int, reached: Any) -> float:
     """Expected reward of a list: ``kind`` is ANY, CLICKS or SATISFIED; ``reached`` (k + 1) is work space."""
     if kind == CLICKS and user.examination.shape[1] > 1:

@@ -100,6 +100,11 @@ def entry(function: F) -> F:
     return _compile(function, _nrt=False)
 
 
+def inlined_entry(function: F) -> F:
+    """An entry that kernels call many times a step: always inlined there, as handing over its arrays costs too much."""
+    return _compile(function, _nrt=False, forceinline=True)
+
+
 def inner(function: F) -> F:
     """A kernel that only kernels call, and that allocates nothing. Python can call its ``py_func``."""
     return _compile(function, _nrt=False, no_cpython_wrapper=True)

@@ -65,7 +65,7 @@ def _solve(at: Intervals, e: int, n: float, x: float, budget: float, number: int
         at.observed[e] = -1.0  # for this list only
 
 
-@inner
+@leaf
 def _locate(at: Intervals, e: int, n: float, x: float, budget: float, number: int) -> None:
     """An interval around the bound of an item, from the last one if that is of use."""
     if n == at.observed[e] and x == at.clicked[e] and budget >= at.budget[e]:
@@ -90,7 +90,7 @@ def _locate(at: Intervals, e: int, n: float, x: float, budget: float, number: in
     _solve(at, e, n, x, budget, number)
 
 
-@inner
+@leaf
 def kl_order(N: Any, X: Any, budget: float, number: int, at: Intervals, items: Any) -> None:
     """Fill ``items`` with the rows of the highest KL bounds, equals by the lower row; ``number`` is the list's own."""
     size = 0

@@ -10,17 +10,18 @@ All sums are taken over what is left, in logarithms: nothing is subtracted, so n
 """
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rankfall.kernels.item_bounds import insert
-from rankfall.kernels.jit import compiled, entry, inner
+from rankfall.kernels.jit import compiled, entry, inlined_entry, leaf
+from rankfall.kernels.policy_steps import steps
 
 Array = np.ndarray[Any, Any]
 
 
-@inner
+@leaf
 def log_sum(a: float, b: float) -> float:
     """``log(exp(a) + exp(b))``."""
     high, low = (a, b) if a >= b else (b, a)
@@ -29,7 +30,7 @@ def log_sum(a: float, b: float) -> float:
     return high + math.log1p(math.exp(low - high))
 
 
-@entry
+@inlined_entry
 def logistic(x: float) -> float:
     """``1 / (1 + exp(-x))``, of any x."""
     if x >= 0.0:
@@ -38,7 +39,7 @@ def logistic(x: float) -> float:
     return y / (1.0 + y)
 
 
-@entry
+@inlined_entry
 def draw(rows: Array, scores: Array, noise: Array, items: Array, shown: Array) -> float:
     """Fill ``items`` with the rows of highest score plus noise, best first, and ``shown`` with their scores.
 
@@ -64,14 +65,29 @@ def draw(rows: Array, scores: Array, noise: Array, items: Array, shown: Array) -
     return high + math.log(total) if total > 0.0 else high
 
 
-@compiled
-def left_over(scores: Array, rest: float) -> Array:
-    """``log D_t`` for every position, and after the last: ``rest``, the log-sum over items not in the list."""
+@inlined_entry
+def score(features: Array, weights: Array, out: Array) -> None:
+    """``f(a) = w . phi_a`` of every item, for ``features`` (L, n)."""
+    for e in range(len(out)):
+        total = 0.0
+        for j in range(len(weights)):
+            total += features[e, j] * weights[j]
+        out[e] = total
+
+
+@leaf
+def _left_over(scores: Array, rest: float, left: Array) -> None:
     k = len(scores)
-    left = np.empty(k + 1)
     left[k] = rest
     for t in range(k - 1, -1, -1):
         left[t] = log_sum(left[t + 1], scores[t])
+
+
+@compiled
+def left_over(scores: Array, rest: float) -> Array:
+    """``log D_t`` for every position, and after the last: ``rest``, the log-sum over items not in the list."""
+    left = np.empty(len(scores) + 1)
+    _left_over(scores, rest, left)
     return left
 
 
@@ -97,32 +113,93 @@ def log_ratio(scores: Array, left: Array, i: int, j: int) -> float:
     return total
 
 
-@compiled
-def pair_weights(scores: Array, rest: float, clicked: Array) -> Array:
-    """The sum of all pairs' weights for every item of a list: plus where it is preferred, minus where it is not.
+@inlined_entry
+def gradient(
+    scores: Array, rest: float, clicked: Array, features: Array, left: Array, weights: Array, out: Array
+) -> bool:
+    """What the clicks on a list say of the model, into ``out`` (n); whether there was a pair.
 
     A clicked item is preferred to an unclicked one if that was seen: every item down to the one below the last click.
     A pair (c, u) weighs ``rho * s (1 - s)`` with ``s = logistic(f_c - f_u)`` and ``rho = P(R*) / (P(R) + P(R*))``.
+
+    Parameters
+    ----------
+    scores : (k) of the list, as it was shown.
+    rest : the log-sum of the scores of what was not shown.
+    clicked : (k) booleans.
+    features : (k, n) of the list.
+    left : (k + 1) work space.
+    weights : (k) the sum of all pairs' weights for every item: plus where it is preferred, minus where it is not.
     """
-    k = len(scores)
-    weights = np.zeros(k)
-    last = -1
+    k, last = len(scores), -1
     for t in range(k):
+        weights[t] = 0.0
         if clicked[t]:
             last = t
+    out[:] = 0.0
+    found = False
     if last < 0:
-        return weights
-    seen = min(k, last + 2)
-    left = left_over(scores, rest)
+        return found
+    _left_over(scores, rest, left)
     for c in range(last + 1):
         if not clicked[c]:
             continue
-        for u in range(seen):
+        for u in range(min(k, last + 2)):
             if clicked[u]:
                 continue
+            found = True
             rho = logistic(log_ratio(scores, left, min(c, u), max(c, u)))
             s = logistic(scores[c] - scores[u])
             weight = rho * s * logistic(scores[u] - scores[c])
             weights[c] += weight
             weights[u] -= weight
-    return weights
+    for t in range(k):
+        for j in range(len(out)):
+            out[j] += weights[t] * features[t, j]
+    return found
+
+
+class PDGDSteps(NamedTuple):
+    """PDGD."""
+
+    features: Any  # (L, n)
+    weights: Any  # (n)
+    scores: Any  # (L) of the weights
+    rate: Any  # (1) eta
+    decay: float
+    rng: Any
+    rows: Any  # (L) 0, 1, ...
+    noise: Any  # (L) work space
+    of_list: Any  # (k) scores of the list
+    rest: Any  # (1) the log-sum of the other scores
+    as_shown: Any  # (k, n) work space
+    left: Any  # (k + 1) work space
+    pairs: Any  # (k) work space
+    gradient: Any  # (n) work space
+
+
+@leaf
+def _show(state: PDGDSteps, _: Any, shown: Any) -> None:
+    for e in range(len(state.noise)):
+        u = 1.0
+        while u >= 1.0:
+            u = 1.0 - state.rng.random()
+        state.noise[e] = -math.log(-math.log(u))  # as NumPy draws from a Gumbel distribution
+    state.rest[0] = draw(state.rows, state.scores, state.noise, shown, state.of_list)
+
+
+@leaf
+def _learn(state: PDGDSteps, shown: Any, clicked: Any) -> bool:
+    n = len(state.weights)
+    for t in range(len(shown)):
+        for j in range(n):
+            state.as_shown[t, j] = state.features[shown[t], j]
+    if gradient(state.of_list, state.rest[0], clicked, state.as_shown, state.left, state.pairs, state.gradient):
+        for j in range(n):
+            state.weights[j] += state.rate[0] * state.gradient[j]
+        state.rate[0] *= state.decay
+        score(state.features, state.weights, state.scores)
+    return True
+
+
+steps(PDGDSteps, _show, _learn)

@@ -6,12 +6,14 @@ likely the position is examined. The log-likelihood of an attraction x of item i
 """
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
-from rankfall.kernels.jit import entry, leaf
+from rankfall.kernels.item_bounds import insert
+from rankfall.kernels.jit import entry, inlined_entry, leaf
+from rankfall.kernels.policy_steps import steps
 
 
-@entry
+@inlined_entry
 def upper_bounds(N: Any, S: Any, kappa: Any, budget: float, out: Any) -> None:
     """``S / M + sqrt(N / M) sqrt(budget / (2 M))`` with ``M = sum_l kappa[l] N[i, l]``; infinite if never shown."""
     for i in range(len(out)):
@@ -130,3 +132,91 @@ def sample(items: Any, N: Any, S: Any, kappa: Any, coins: Any, out: Any) -> None
     """For each of these items a sample of its attraction, or NaN if more ``coins`` (items, tries, 2) are needed."""
     for at in range(len(items)):
         out[items[at]] = draw(items[at], N, S, kappa, coins[at])
+
+
+class Places(NamedTuple):
+    """What was shown and clicked where, and room to order items by a score."""
+
+    N: Any  # (L, K)
+    S: Any  # (L, K)
+    kappa: Any  # (K)
+    order: Any  # (k) positions, from the one that gets the highest score
+    scores: Any  # (L) work space
+    best: Any  # (k) work space
+    highest: Any  # (k) work space
+
+
+@leaf
+def _place(at: Places, shown: Any) -> None:
+    """Show the items with the highest scores, equals by the lower row."""
+    size = 0
+    for e in range(len(at.scores)):
+        size = insert(e, at.scores[e], size, at.best, at.highest)
+    for i in range(len(shown)):
+        shown[at.order[i]] = at.best[i]
+
+
+@leaf
+def _count(at: Places, shown: Any, clicked: Any) -> None:
+    for p in range(min(len(at.kappa), len(shown))):
+        at.N[shown[p], p] += 1.0
+        at.S[shown[p], p] += clicked[p]
+
+
+class PBMUCBSteps(NamedTuple):
+    """PBMUCB."""
+
+    places: Places
+    exploration: float  # 1 + epsilon
+    lists: Any  # (1) learned from
+
+
+@leaf
+def _show_bounds(state: PBMUCBSteps, _: Any, shown: Any) -> None:
+    at, budget = state.places, state.exploration * math.log(state.lists[0] + 1)
+    upper_bounds(at.N, at.S, at.kappa, budget, at.scores)
+    _place(at, shown)
+
+
+@leaf
+def _learn_bounds(state: PBMUCBSteps, shown: Any, clicked: Any) -> bool:
+    _count(state.places, shown, clicked)
+    state.lists[0] += 1
+    return True
+
+
+steps(PBMUCBSteps, _show_bounds, _learn_bounds)
+
+
+class PBMTSSteps(NamedTuple):
+    """PBMTS."""
+
+    places: Places
+    coins: Any  # (tries, 2) work space
+    rng: Any
+
+
+@leaf
+def _show_samples(state: PBMTSSteps, _: Any, shown: Any) -> None:
+    at, coins = state.places, state.coins
+    at.scores[:] = math.nan
+    missing = len(at.scores)
+    while missing > 0:
+        missing = 0
+        for e in range(len(at.scores)):
+            if math.isnan(at.scores[e]):
+                for c in range(len(coins)):
+                    coins[c, 0] = state.rng.random()
+                    coins[c, 1] = state.rng.random()
+                at.scores[e] = draw(e, at.N, at.S, at.kappa, coins)
+                missing += math.isnan(at.scores[e])
+    _place(at, shown)
+
+
+@leaf
+def _learn_samples(state: PBMTSSteps, shown: Any, clicked: Any) -> bool:
+    _count(state.places, shown, clicked)
+    return True
+
+
+steps(PBMTSSteps, _show_samples, _learn_samples)

@@ -7,7 +7,7 @@ row it holds already stays there.
 """
 
 import math
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 
 
 @leaf
-def _nth_free(allowed: BoolArray, shown: BoolArray, nth: int) -> int:
+def nth_free(allowed: BoolArray, shown: BoolArray, nth: int) -> int:
     """The ``nth`` row (from 0) that may be shown and is not yet."""
     last = -1
     for row in range(len(allowed)):
@@ -37,11 +37,11 @@ def _place(choice: int, free: int, coin: float, allowed: BoolArray, shown: BoolA
     """The item to show where a bandit chose ``choice``: that one, or any of the ``free`` ones if it is shown above."""
     if not shown[choice]:
         return choice
-    return _nth_free(allowed, shown, min(int(coin * free), free - 1))
+    return nth_free(allowed, shown, min(int(coin * free), free - 1))
 
 
-@compiled
-def ucb_list(
+@leaf
+def ucb_list_in(
     counts: FloatArray,
     sums: FloatArray,
     plays: FloatArray,
@@ -50,14 +50,16 @@ def ucb_list(
     coins: FloatArray,
     items: IntArray,
     chosen: IntArray,
+    shown: BoolArray,
+    index: FloatArray,
 ) -> None:
     """UCB1 at each position: the highest ``sums / counts + sqrt(exploration log(plays) / counts)``, untried first.
 
     ``coins`` (2 k): the first k decide between equals, the others what is shown when the choice is shown above.
+    ``shown`` and ``index`` (L) are work space.
     """
     k, L = len(items), len(allowed)
-    shown = np.zeros(L, dtype=np.bool_)
-    index = np.empty(L)
+    shown[:] = False
     free = 0
     for row in range(L):
         free += allowed[row]
@@ -85,37 +87,73 @@ def ucb_list(
                     nth -= 1
             items[position] = _place(chosen[position], free, coins[k + position], allowed, shown)
         else:
-            items[position] = _nth_free(allowed, shown, 0)
+            items[position] = nth_free(allowed, shown, 0)
         shown[items[position]] = True
         free -= 1
 
 
+@compiled
+def ucb_list(
+    counts: FloatArray,
+    sums: FloatArray,
+    plays: FloatArray,
+    exploration: float,
+    allowed: BoolArray,
+    coins: FloatArray,
+    items: IntArray,
+    chosen: IntArray,
+) -> None:
+    """:func:`ucb_list_in` work space of its own."""
+    shown, index = np.empty(len(allowed), dtype=np.bool_), np.empty(len(allowed))
+    ucb_list_in(counts, sums, plays, exploration, allowed, coins, items, chosen, shown, index)
+
+
+class Exp3Table(NamedTuple):
+    """Probabilities at each of K positions over L items, kept from list to list."""
+
+    probabilities: Any  # (K, L)
+    stale: Any  # (K) where they must be worked out anew
+    exponents: Any  # (K, L) log weights, from the highest one down, and what exp makes of them
+    weights: Any  # (K, L)
+
+
+@compiled
+def exp3_table(K: int, L: int) -> Exp3Table:
+    """A table in which nothing is worked out yet."""
+    return Exp3Table(np.empty((K, L)), np.ones(K, dtype=np.bool_), np.full((K, L), np.nan), np.empty((K, L)))
+
+
 @leaf
-def _probabilities(log_weights: FloatArray, gamma: float, allowed: BoolArray, out: FloatArray) -> None:
+def _probabilities(log_weights: FloatArray, gamma: float, allowed: BoolArray, position: int, at: Exp3Table) -> None:
+    """Work out a row of the table; mostly one weight has changed since the last time."""
+    exponents, weights, out = at.exponents[position], at.weights[position], at.probabilities[position]
     highest, total, arms = -math.inf, 0.0, 0
     for row in range(len(allowed)):
         if allowed[row]:
             arms += 1
             highest = max(highest, log_weights[row])
     for row in range(len(allowed)):
-        out[row] = math.exp(log_weights[row] - highest) if allowed[row] else 0.0
-        total += out[row]
+        exponent = log_weights[row] - highest if allowed[row] else -math.inf
+        if exponents[row] != exponent:
+            exponents[row] = exponent
+            weights[row] = math.exp(exponent)
+        total += weights[row]
     for row in range(len(allowed)):
-        if allowed[row]:
-            out[row] = (1.0 - gamma) * out[row] / total + gamma / arms
+        out[row] = (1.0 - gamma) * weights[row] / total + gamma / arms if allowed[row] else 0.0
 
 
 @compiled
 def exp3_probabilities(log_weights: FloatArray, gamma: float, allowed: BoolArray) -> FloatArray:
     """``(1 - gamma) w / sum(w) + gamma / L`` at each position, over the items that are allowed."""
-    out = np.empty(log_weights.shape)
+    at = exp3_table(log_weights.shape[0], log_weights.shape[1])
     for position in range(len(log_weights)):
-        _probabilities(log_weights[position], gamma, allowed, out[position])
-    return out
+        _probabilities(log_weights[position], gamma, allowed, position, at)
+    found: FloatArray = at.probabilities
+    return found
 
 
-@compiled
-def exp3_list(
+@leaf
+def exp3_list_in(
     log_weights: FloatArray,
     gamma: float,
     allowed: BoolArray,
@@ -123,16 +161,16 @@ def exp3_list(
     items: IntArray,
     chosen: IntArray,
     odds: FloatArray,
-    table: FloatArray,
-    stale: BoolArray,
+    shown: BoolArray,
+    at: Exp3Table,
 ) -> None:
     """EXP3 at each position; ``odds`` receives the probability with which each choice was drawn.
 
-    ``coins`` (2 k): the first k draw the choices, the others what is shown when the choice is shown above.
-    ``table`` (K, L) has the probabilities at each position, and ``stale`` (K) where they must be worked out anew.
+    ``coins`` (2 k): the first k draw the choices, the others what is shown when the choice is shown above. ``shown``
+    (L) is work space.
     """
     k, L = len(items), len(allowed)
-    shown = np.zeros(L, dtype=np.bool_)
+    shown[:] = False
     free = 0
     for row in range(L):
         free += allowed[row]
@@ -142,10 +180,10 @@ def exp3_list(
         if items[position] >= 0:
             continue
         if position < len(log_weights):
-            p = table[position]
-            if stale[position]:
-                _probabilities(log_weights[position], gamma, allowed, p)
-                stale[position] = False
+            if at.stale[position]:
+                _probabilities(log_weights[position], gamma, allowed, position, at)
+                at.stale[position] = False
+            p = at.probabilities[position]
             below = 0.0
             for row in range(L):
                 if allowed[row]:
@@ -157,87 +195,21 @@ def exp3_list(
             odds[position] = p[chosen[position]]
             items[position] = _place(chosen[position], free, coins[k + position], allowed, shown)
         else:
-            items[position] = _nth_free(allowed, shown, 0)
+            items[position] = nth_free(allowed, shown, 0)
         shown[items[position]] = True
         free -= 1
 
 
-@leaf
-def _best_active(
-    counts: FloatArray,
-    sums: FloatArray,
-    active: BoolArray,
-    distances: FloatArray,
-    radius: float,
-    allowed: BoolArray,
-    above: IntArray,
-    correlated: bool,
-) -> int:
-    best, choice = -math.inf, -1
-    for row in range(len(allowed)):
-        if active[row] and allowed[row]:
-            n = counts[row]
-            r = math.sqrt(radius / (1.0 + n))
-            index = (sums[row] / n if n > 0 else 0.0) + 2.0 * r
-            if correlated:
-                for other in above:
-                    index = min(index, distances[row, other] + r)
-            if index > best:
-                best, choice = index, row
-    return choice
-
-
-@leaf
-def _nearest_free(row: int, distances: FloatArray, allowed: BoolArray, shown: BoolArray) -> int:
-    best, choice = math.inf, -1
-    for other in range(len(allowed)):
-        if allowed[other] and not shown[other] and distances[row, other] < best:
-            best, choice = distances[row, other], other
-    return choice
-
-
 @compiled
-def zooming_list(
-    counts: FloatArray,
-    sums: FloatArray,
-    active: BoolArray,
-    distances: FloatArray,
-    radius: float,
-    correlated: bool,
+def exp3_list(
+    log_weights: FloatArray,
+    gamma: float,
     allowed: BoolArray,
+    coins: FloatArray,
     items: IntArray,
     chosen: IntArray,
+    odds: FloatArray,
 ) -> None:
-    """Zooming at each position: the active item with the highest index, or, if shown above, the nearest free one."""
-    L = len(allowed)
-    shown = np.zeros(L, dtype=np.bool_)
-    everything = np.ones(L, dtype=np.bool_)
-    for position in range(len(items)):
-        chosen[position] = -1
-        if items[position] >= 0:
-            continue
-        if position < len(counts):
-            n, s, a, above = counts[position], sums[position], active[position], items[:position]
-            choice = _best_active(n, s, a, distances, radius, allowed, above, correlated)
-            chosen[position] = choice
-            if choice < 0:  # none of the active ones may be shown: the nearest to the best of them, to learn nothing
-                choice = _best_active(n, s, a, distances, radius, everything, above, correlated)
-            shows = allowed[choice] and not shown[choice]
-            items[position] = choice if shows else _nearest_free(choice, distances, allowed, shown)
-        else:
-            items[position] = _nth_free(allowed, shown, 0)
-        shown[items[position]] = True
-
-
-@compiled
-def uncovered(counts: FloatArray, active: BoolArray, distances: FloatArray, radius: float) -> int:
-    """The first item outside every active one's ball of ``sqrt(radius / (1 + counts))``, or -1."""
-    for row in range(len(active)):
-        covered = False
-        for other in range(len(active)):
-            if active[other] and distances[other, row] <= math.sqrt(radius / (1.0 + counts[other])):
-                covered = True
-                break
-        if not covered:
-            return row
-    return -1
+    """:func:`exp3_list_in` a table of its own."""
+    at, shown = exp3_table(log_weights.shape[0], log_weights.shape[1]), np.empty(len(allowed), dtype=np.bool_)
+    exp3_list_in(log_weights, gamma, allowed, coins, items, chosen, odds, shown, at)

@@ -3,12 +3,12 @@
 from typing import Any, NamedTuple
 
 from rankfall.kernels import ranked
-from rankfall.kernels.jit import compiled, entry, inner
+from rankfall.kernels.jit import inlined_entry, leaf
 from rankfall.kernels.policy_steps import steps
 from rankfall.kernels.ranked import BoolArray, FloatArray, IntArray
 
 
-@entry
+@inlined_entry
 def ucb_tell(
     counts: FloatArray,
     sums: FloatArray,
@@ -42,15 +42,28 @@ class RankedUCB1Steps(NamedTuple):
     every: bool
     allowed: Any  # (L) all True
     chosen: Any  # (k)
+    shown: Any  # (L) work space
+    index: Any  # (L) work space
 
 
-@compiled
+@leaf
 def _show_ucb1(state: RankedUCB1Steps, coins: Any, shown: Any) -> None:
     shown[:] = -1
-    ranked.ucb_list(state.counts, state.sums, state.plays, state.exploration, state.allowed, coins, shown, state.chosen)
+    ranked.ucb_list_in(
+        state.counts,
+        state.sums,
+        state.plays,
+        state.exploration,
+        state.allowed,
+        coins,
+        shown,
+        state.chosen,
+        state.shown,
+        state.index,
+    )
 
 
-@inner
+@leaf
 def _tell_ucb1(state: RankedUCB1Steps, shown: Any, clicked: Any) -> bool:
     ucb_tell(state.counts, state.sums, state.plays, state.every, shown, state.chosen, clicked)
     return True
@@ -59,7 +72,7 @@ def _tell_ucb1(state: RankedUCB1Steps, shown: Any, clicked: Any) -> bool:
 steps(RankedUCB1Steps, _show_ucb1, _tell_ucb1)
 
 
-@entry
+@inlined_entry
 def exp3_tell(
     log_weights: FloatArray,
     rate: float,
@@ -105,14 +118,14 @@ class RankedEXP3Steps(NamedTuple):
     allowed: Any  # (L) all True
     chosen: Any  # (k)
     odds: Any  # (k)
-    table: Any  # (K, L) probabilities
-    stale: Any  # (K) those that must be worked out anew
+    shown: Any  # (L) work space
+    table: ranked.Exp3Table
 
 
-@compiled
+@leaf
 def _show_exp3(state: RankedEXP3Steps, coins: Any, shown: Any) -> None:
     shown[:] = -1
-    ranked.exp3_list(
+    ranked.exp3_list_in(
         state.log_weights,
         state.mixed,
         state.allowed,
@@ -120,88 +133,19 @@ def _show_exp3(state: RankedEXP3Steps, coins: Any, shown: Any) -> None:
         shown,
         state.chosen,
         state.odds,
+        state.shown,
         state.table,
-        state.stale,
     )
 
 
-@inner
+@leaf
 def _tell_exp3(state: RankedEXP3Steps, shown: Any, clicked: Any) -> bool:
     exp3_tell(state.log_weights, state.rate, state.losses, state.every, shown, state.chosen, state.odds, clicked)
-    for position in range(min(len(state.stale), len(shown))):
+    stale = state.table.stale
+    for position in range(min(len(stale), len(shown))):
         if state.losses or clicked[position]:
-            state.stale[position] = True
+            stale[position] = True
     return True
 
 
 steps(RankedEXP3Steps, _show_exp3, _tell_exp3)
-
-
-@compiled
-def cover(counts: FloatArray, active: BoolArray, distances: FloatArray, radius: float) -> None:
-    """Activate items, the first one each time, until all are covered."""
-    row = ranked.uncovered(counts, active, distances, radius)
-    while row >= 0:
-        active[row] = True
-        row = ranked.uncovered(counts, active, distances, radius)
-
-
-@compiled
-def zooming_tell(
-    counts: FloatArray,
-    sums: FloatArray,
-    active: BoolArray,
-    distances: FloatArray,
-    radius: float,
-    items: IntArray,
-    chosen: IntArray,
-    clicked: BoolArray,
-) -> None:
-    """Tell the bandits down to the first click, and activate what their smaller balls no longer cover."""
-    for position in range(min(len(counts), len(items))):
-        choice = chosen[position]
-        if choice >= 0:
-            counts[position, choice] += 1.0
-            if clicked[position] and choice == items[position]:
-                sums[position, choice] += 1.0
-            cover(counts[position], active[position], distances, radius)
-        if clicked[position]:
-            break
-
-
-class RankedZoomingSteps(NamedTuple):
-    """RankedZooming."""
-
-    counts: Any  # (K, L)
-    sums: Any  # (K, L)
-    active: Any  # (K, L)
-    distances: Any  # (L, L)
-    radius: float
-    correlated: bool
-    allowed: Any  # (L) all True
-    chosen: Any  # (k)
-
-
-@compiled
-def _show_zooming(state: RankedZoomingSteps, _: Any, shown: Any) -> None:
-    shown[:] = -1
-    ranked.zooming_list(
-        state.counts,
-        state.sums,
-        state.active,
-        state.distances,
-        state.radius,
-        state.correlated,
-        state.allowed,
-        shown,
-        state.chosen,
-    )
-
-
-@compiled
-def _tell_zooming(state: RankedZoomingSteps, shown: Any, clicked: Any) -> bool:
-    zooming_tell(state.counts, state.sums, state.active, state.distances, state.radius, shown, state.chosen, clicked)
-    return True
-
-
-steps(RankedZoomingSteps, _show_zooming, _tell_zooming)

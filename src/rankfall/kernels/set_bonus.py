@@ -5,9 +5,11 @@ Symbols as in :mod:`rankfall.kernels.item_bounds`: item e was observed ``N[e]`` 
 """
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
+from rankfall.kernels.item_bounds import observe_all, width_list
 from rankfall.kernels.jit import entry, leaf
+from rankfall.kernels.policy_steps import steps
 
 
 @leaf
@@ -81,3 +83,45 @@ def exchange(rows: Any, N: Any, X: Any, budget: float, least: float, items: Any)
             return done
         items[out] = comes
         done += 1
+
+
+class GreedyESCBSteps(NamedTuple):
+    """GreedyESCB."""
+
+    rows: Any  # (L) 0, 1, ...
+    observed: Any  # (L)
+    clicked: Any  # (L)
+    lists: Any  # (1) learned from
+    exploration: float
+    apart: bool  # whether every item has a bonus of its own
+    least: float  # how much an exchange must gain; infinite, if there are none
+    scores: Any  # (k) work space
+    sorted: Any  # (k) work space
+
+
+@leaf
+def _show(state: GreedyESCBSteps, _: Any, shown: Any) -> None:
+    N, X, scores = state.observed, state.clicked, state.scores
+    budget = state.exploration * math.log(max(state.lists[0], 1))
+    if state.apart:
+        width_list(state.rows, N, X, budget, shown, scores)
+        return
+    greedy_list(state.rows, N, X, budget, shown, scores)
+    if state.least < math.inf and exchange(state.rows, N, X, budget, state.least, shown):
+        for i in range(len(shown)):
+            at = i
+            while at > 0 and state.sorted[at - 1] > shown[i]:
+                state.sorted[at] = state.sorted[at - 1]
+                at -= 1
+            state.sorted[at] = shown[i]
+        greedy_list(state.sorted, N, X, budget, shown, scores)
+
+
+@leaf
+def _learn(state: GreedyESCBSteps, shown: Any, clicked: Any) -> bool:
+    observe_all(shown, len(shown), clicked, state.observed, state.clicked)
+    state.lists[0] += 1
+    return True
+
+
+steps(GreedyESCBSteps, _show, _learn)

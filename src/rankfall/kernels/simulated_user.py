@@ -11,7 +11,7 @@ import numpy as np
 
 from rankfall.kernels.cascade import UserArrays, attraction, covered
 from rankfall.kernels.clicks import ClickArrays, clicks, reward
-from rankfall.kernels.jit import compiled, inner
+from rankfall.kernels.jit import compiled, leaf
 
 
 class SimulatedUser(NamedTuple):
@@ -41,7 +41,7 @@ def room_to_see(user: SimulatedUser, k: int) -> ListSeen:
     return ListSeen(np.zeros(k, dtype=np.bool_), np.empty(3), np.empty(topics), np.empty(k + 1), np.arange(k))
 
 
-@inner
+@leaf
 def look(user: SimulatedUser, shown: Any, coins: Any, seen: ListSeen) -> bool:
     """Show a list: fills ``seen``; whether anything was clicked."""
     items = shown

@@ -4,7 +4,7 @@ import math
 from typing import Any, NamedTuple
 
 from rankfall.kernels import item_bounds
-from rankfall.kernels.jit import compiled, inner, leaf
+from rankfall.kernels.jit import compiled, leaf
 from rankfall.kernels.kl_order import Intervals, kl_order
 from rankfall.kernels.policy_steps import steps
 
@@ -44,14 +44,14 @@ class UCB1Steps(NamedTuple):
     exploration: float
 
 
-@inner
+@leaf
 def _show_ucb1(state: UCB1Steps, _: Any, shown: Any) -> None:
     at = state.counts
     budget = state.exploration * math.log(max(at.lists[0], 1))
     item_bounds.width_list(at.rows, at.observed, at.clicked, budget, shown, at.scores)
 
 
-@inner
+@leaf
 def _learn_first(state: Any, shown: Any, clicked: Any) -> bool:
     _observe_to_first(state.counts, shown, clicked)
     return True
@@ -71,7 +71,7 @@ class KLSteps(NamedTuple):
     intervals: Intervals
 
 
-@inner
+@leaf
 def _show_kl(state: KLSteps, _: Any, shown: Any) -> None:
     at = state.counts
     log = math.log(at.lists[0] + 1)
@@ -84,7 +84,7 @@ def _show_kl(state: KLSteps, _: Any, shown: Any) -> None:
         shown[state.order[i]] = state.best[i]
 
 
-@inner
+@leaf
 def _learn_kl(state: KLSteps, shown: Any, clicked: Any) -> bool:
     if not state.to_last:
         _observe_to_first(state.counts, shown, clicked)
@@ -111,14 +111,14 @@ class FadingSteps(NamedTuple):
     weight: Any  # (1) sum of lists
 
 
-@inner
+@leaf
 def _show_fading(state: FadingSteps, _: Any, shown: Any) -> None:
     at = state.counts
     budget = 4.0 * state.epsilon * math.log(max(state.weight[0], 1.0))
     item_bounds.width_list(at.rows, at.observed, at.clicked, budget, shown, at.scores)
 
 
-@inner
+@leaf
 def _learn_fading(state: FadingSteps, shown: Any, clicked: Any) -> bool:
     item_bounds.fade(state.discount, state.counts.observed, state.counts.clicked)
     state.weight[0] = state.discount * state.weight[0] + 1.0
@@ -138,14 +138,14 @@ class WindowSteps(NamedTuple):
     ring: item_bounds.Ring
 
 
-@inner
+@leaf
 def _show_window(state: WindowSteps, _: Any, shown: Any) -> None:
     at = state.counts
     budget = state.epsilon * math.log(max(state.ring.place[1], 1))
     item_bounds.width_list(at.rows, at.observed, at.clicked, budget, shown, at.scores)
 
 
-@inner
+@leaf
 def _learn_window(state: WindowSteps, shown: Any, clicked: Any) -> bool:
     at = state.counts
     item_bounds.slide(shown, first_click(clicked), state.window, state.ring, at.observed, at.clicked)

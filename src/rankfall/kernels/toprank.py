@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankfall.kernels.item_bounds import insert
-from rankfall.kernels.jit import compiled, entry, inner
+from rankfall.kernels.jit import compiled, entry, leaf
 from rankfall.kernels.policy_steps import steps
 
 
@@ -106,14 +106,14 @@ class TopRankSteps(NamedTuple):
     clicked: Any  # (k) work space
 
 
-@inner
+@leaf
 def _show(state: TopRankSteps, coins: Any, shown: Any) -> None:
     size = 0
     for e in range(len(state.level)):
         size = insert(e, -(state.level[e] + coins[e]), size, shown, state.keys)
 
 
-@inner
+@leaf
 def _learn(state: TopRankSteps, shown: Any, clicked: Any) -> bool:
     count = 0
     for i in range(len(shown)):

@@ -135,15 +135,16 @@ class C2UCB(Policy):
 
     def compiled_state(self, k: int, rng: np.random.Generator) -> c2ucb.C2UCBSteps:  # noqa: ARG002
         """Its model and features."""
-        settings, (n_items, columns) = self.settings, self._features.shape
+        settings, rows, columns = self.settings, np.arange(self.n_items), self._features.shape[1]
         return c2ucb.C2UCBSteps(
             self._features,
             self._model.state,
             settings.gamma,
             settings.diversity,
             settings.sigma,
-            np.arange(n_items),
+            rows,
             np.empty((k, columns)),
             np.empty(k),
             np.empty(columns),
+            c2ucb.room(self._features, rows, settings.sigma, k, True),
         )

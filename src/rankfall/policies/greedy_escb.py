@@ -102,3 +102,17 @@ class GreedyESCB(Policy):
         """Every item was observed; those at these positions were clicked."""
         self.arrays["observed"][ranking.items] += 1.0
         self.arrays["clicked"][ranking.items[clicks]] += 1.0
+
+    def compiled_state(self, k: int, rng: np.random.Generator) -> set_bonus.GreedyESCBSteps:  # noqa: ARG002
+        """Its live counts."""
+        return set_bonus.GreedyESCBSteps(
+            np.arange(self.n_items),
+            self.arrays["observed"],
+            self.arrays["clicked"],
+            np.array([self.n_updates]),
+            self.settings.exploration,
+            self.settings.bonus == "apart",
+            LEAST if self.settings.exchanges else math.inf,
+            np.empty(k),
+            np.empty(k, dtype=np.int64),
+        )

@@ -120,6 +120,22 @@ class ListRules:
         self._codes = self._codes.reshape(len(columns), len(catalog))
         self._quotas = any(isinstance(rule, AtLeast) for rule in self.rules)
 
+    @classmethod
+    def over(
+        cls, catalog: Catalog, rules: Iterable[Rule] | ListRules, now: float | None, last: ListRules | None
+    ) -> ListRules:
+        """Rules over the items of a catalog; the ``last`` ones, if they are the same and it is no later."""
+        if isinstance(rules, ListRules):
+            if rules.catalog is not catalog:
+                raise RankError("the rules are over another catalog than the policy ranks")
+            return rules
+        wanted = checked_rules(rules)
+        if last is None or last.catalog is not catalog or last.rules != wanted:
+            return cls(wanted, catalog, now)
+        if not timed(wanted):
+            return last
+        return cls(wanted, catalog, now) if now is None else last.at(now)
+
     def _look_at_clock(self, now: float | None) -> None:
         if timed(self.rules) and (now is None or not math.isfinite(now)):
             raise RankError(f"a rule looks at the time; say what time it is: now=time.time(), got now={now!r}")

@@ -111,7 +111,12 @@ class PDGD(Policy):
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Know exactly this."""
         super().restore(arrays)
-        self._scores = self._features @ self.arrays["weights"]
+        self._score()
+
+    def _score(self) -> None:
+        """Score every item anew; what was handed out stays as it is."""
+        self._scores = np.empty(self.n_items)
+        pdgd.score(self._features, self.arrays["weights"], self._scores)
 
     def __repr__(self) -> str:
         columns, rate = len(self.arrays["weights"]), self.settings.learning_rate
@@ -138,24 +143,53 @@ class PDGD(Policy):
     def learn(self, ranking: Ranking, clicks: list[int]) -> None:
         """One step along :meth:`gradient`."""
         rate = float(self.arrays.get("rate", self.settings.learning_rate))
-        weights = self.arrays["weights"] + rate * self._gradient(ranking, clicks)
-        self.arrays["weights"] = weights
-        if "rate" in self.arrays and clicks and len(clicks) < min(len(ranking), clicks[-1] + 2):
-            self.arrays["rate"] = np.array(rate * self.settings.decay)
-        self._scores = self._features @ weights
+        gradient, paired = self._gradient(ranking, clicks)
+        if paired:
+            self.arrays["weights"] = self.arrays["weights"] + rate * gradient
+            if "rate" in self.arrays:
+                self.arrays["rate"] = np.array(rate * self.settings.decay)
+            self._score()
+
+    def compiled_state(self, k: int, rng: np.random.Generator) -> pdgd.PDGDSteps:
+        """Its model, as copies that belong to the loop: lists refer to the weights they were made with."""
+        rate = np.array([self.settings.learning_rate])
+        self.arrays["weights"] = self.arrays["weights"].copy()
+        if "rate" in self.arrays:
+            rate[0] = self.arrays["rate"]
+            self.arrays["rate"] = rate.reshape(())
+        n_items, columns = self._features.shape
+        return pdgd.PDGDSteps(
+            self._features,
+            self.arrays["weights"],
+            self._scores,
+            rate,
+            self.settings.decay,
+            rng,
+            np.arange(n_items),
+            np.empty(n_items),
+            np.empty(k),
+            np.empty(1),
+            np.empty((k, columns)),
+            np.empty(k + 1),
+            np.empty(k),
+            np.empty(columns),
+        )
 
     def gradient(self, ranking: Ranking, click: Click) -> FloatArray:
         """What the clicks on one list say, before it is multiplied by the learning rate: (columns,)."""
         self.check_ranking(ranking)
-        return self._gradient(ranking, all_clicks(click, len(ranking)))
+        return self._gradient(ranking, all_clicks(click, len(ranking)))[0]
 
-    def _gradient(self, ranking: Ranking, clicks: list[int]) -> FloatArray:
+    def _gradient(self, ranking: Ranking, clicks: list[int]) -> tuple[FloatArray, bool]:
+        """The gradient, and whether there was a pair."""
         features, scores, rest = self._as_shown(ranking)
-        clicked = np.zeros(len(scores), dtype=np.bool_)
+        k = len(scores)
+        clicked = np.zeros(k, dtype=np.bool_)
         for position in clicks:
             clicked[position] = True
-        gradient: FloatArray = pdgd.pair_weights(scores, rest, clicked) @ features
-        return gradient
+        gradient = np.empty(features.shape[1])
+        paired = pdgd.gradient(scores, rest, clicked, features, np.empty(k + 1), np.empty(k), gradient)
+        return gradient, paired
 
     def _as_shown(self, ranking: Ranking) -> tuple[FloatArray, FloatArray, float]:
         """Features and scores of the list as shown, and the log-sum of the scores of what was not shown."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import copy
-import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
@@ -13,20 +12,20 @@ from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from rankfall.arrays import IntArray, fill, whole
+from rankfall.arrays import fill, whole
 from rankfall.catalog import Catalog
 from rankfall.errors import CatalogError, FeedbackError, ProblemError, RankError
 from rankfall.frames import html_table
 from rankfall.policies.clicks import Click, all_clicks
 from rankfall.policies.context import Context, RequestFeatures
-from rankfall.policies.explanation import Explanation, Weight
 from rankfall.policies.forgetting import Forgetting
-from rankfall.policies.list_rules import NO_RULES, ListRules, checked_rules
+from rankfall.policies.list_rules import NO_RULES, ListRules
 from rankfall.policies.ranking import Ranking
-from rankfall.policies.request import Request, check_request
+from rankfall.policies.request import Request, check_request, rows_named
 from rankfall.policies.rewards import checked_rewards
-from rankfall.policies.settings import PolicySettings
-from rankfall.wire.rules import Rule, timed
+from rankfall.policies.serving import Serving
+from rankfall.policies.settings import PolicySettings, signature_of
+from rankfall.wire.rules import Rule
 
 Need = Literal["coverage", "relevance"]
 
@@ -56,7 +55,7 @@ class PolicyLike(Protocol):
         ...
 
 
-class Policy(ABC):
+class Policy(Serving, ABC):
     """Ranks and learns: *catalog + settings + state*.
 
     A policy says by :meth:`begin` what its state is before the first list, by :meth:`choose` what to show, and by
@@ -100,7 +99,6 @@ class Policy(ABC):
     paper: ClassVar[str] = ""
     needs: ClassVar[frozenset[Need]] = frozenset()
     randomised: ClassVar[bool] = False
-    why_not_served: ClassVar[str | None] = "it does not say what to keep of a list so that its feedback can come later"
     why_not_fixed: ClassVar[str | None] = None
     why_not_rewarded: ClassVar[str | None] = "it learns what was clicked, and not what a click is worth"
     why_not_ruled: ClassVar[str | None] = "it does not choose position by position, by scores"
@@ -113,7 +111,7 @@ class Policy(ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "__init__" not in vars(cls):
-            cls.__signature__ = _signature(cls)  # type: ignore[attr-defined]
+            cls.__signature__ = signature_of(cls.Settings)  # type: ignore[attr-defined]
 
     def __init__(self, catalog: Catalog | int, settings: PolicySettings | None = None, **named: Any) -> None:
         self.catalog = self._as_catalog(catalog)
@@ -144,7 +142,7 @@ class Policy(ABC):
 
     # What a policy of its own implements.
 
-    def prepare(self) -> None:  # noqa: B027 - not every policy has anything to work out
+    def prepare(self) -> None:
         """Work out what follows from catalog and settings and never changes; called once."""
 
     def begin(self) -> None:
@@ -266,8 +264,8 @@ class Policy(ABC):
         """
         request = self._unlimited
         if candidates is not None or exclude is not None or fixed is not None:
-            candidates = self._rows(candidates)
-            request = check_request(k, self.n_items, candidates, self._rows(exclude), fixed)
+            candidates = rows_named(self.catalog, candidates)
+            request = check_request(k, self.n_items, candidates, rows_named(self.catalog, exclude), fixed)
             if fixed and self.why_not_fixed is not None:
                 raise RankError(f"{type(self).__name__} cannot hold rows at fixed positions: {self.why_not_fixed}")
         elif request is None or type(k) is not int or k != request.k:
@@ -278,24 +276,13 @@ class Policy(ABC):
             return self.choose(request, self._generator(rng))
         if self.why_not_ruled is not None:
             raise RankError(f"the lists of {type(self).__name__} cannot keep rules: {self.why_not_ruled}")
-        over_items = self._over_items(rules, now)
+        over_items = ListRules.over(self.catalog, rules, now, self._last_rules)
+        if over_items is not rules:
+            self._last_rules = over_items
         if not len(over_items):
             return self.choose(request, self._generator(rng))
         ranking = self.choose(request.under(over_items), self._generator(rng))
         return ranking if ranking.kept is not NO_RULES else ranking.replace(kept=over_items.told_of(ranking.items))
-
-    def _over_items(self, rules: Iterable[Rule] | ListRules, now: float | None) -> ListRules:
-        """Rules over the items of this catalog; those of the last time, if they are the same."""
-        if isinstance(rules, ListRules):
-            if rules.catalog is not self.catalog:
-                raise RankError("the rules are over another catalog than the policy ranks")
-            return rules
-        wanted, last = checked_rules(rules), self._last_rules
-        if last is None or last.catalog is not self.catalog or last.rules != wanted:
-            last = self._last_rules = ListRules(wanted, self.catalog, now)
-        elif timed(wanted):
-            last = ListRules(wanted, self.catalog, now) if now is None else last.at(now)
-        return last
 
     def within(
         self,
@@ -307,18 +294,6 @@ class Policy(ABC):
         """The request with the numbers of its context and of the features of its candidates, as the policy has them."""
         what = "features of candidates" if context is None else "context"
         raise RankError(f"{type(self).__name__} takes no {what}; linear policies do, if they are declared")
-
-    def _rows(self, named: Iterable[int] | Iterable[str] | None) -> Iterable[int] | None:
-        """Rows as they are, and those of ids that are text."""
-        if named is None or (isinstance(named, np.ndarray) and named.dtype.kind in "iu"):
-            return named
-        listed: Any = named if isinstance(named, list | tuple) else list(named)
-        if listed and isinstance(listed[0], str):
-            try:
-                return self.catalog.rows(listed)
-            except CatalogError as problem:
-                raise RankError(str(problem)) from None
-        return listed  # type: ignore[no-any-return]
 
     def _generator(self, rng: np.random.Generator | None) -> np.random.Generator:
         """The caller's generator, or the policy's own; that is no part of the state, and is not saved."""
@@ -453,12 +428,7 @@ class Policy(ABC):
 
         save(self, path)
 
-    # What a service needs. Policies that can be served implement all of it.
-
-    @classmethod
-    def learns(cls, feedback: str | None = None) -> str:  # noqa: ARG003 - not every policy has a choice
-        """What its state means, with this feedback; policies that say the same can take over from each other."""
-        return f"what {cls.__name__} learns"
+    # What a service makes of it; the rest of what it asks is in :class:`Serving`.
 
     @classmethod
     def serve(
@@ -492,68 +462,3 @@ class Policy(ABC):
         policy = cls(catalog, **cls.served_settings(gamma, forgetting, feedback), **declared)
         policy.compact = not shared
         return policy.fresh()
-
-    @classmethod
-    def served_settings(cls, gamma: float, forgetting: Forgetting | None, feedback: str | None) -> dict[str, Any]:
-        """The settings for what a service can set; raises :class:`ProblemError` for what the policy lacks."""
-        raise ProblemError(f"{cls.__name__} has none of gamma {gamma}, forgetting {forgetting}, feedback {feedback}")
-
-    def sharing(self, other: Policy) -> Self:
-        """The same policy on the state of another one that learns alike; the two share it from now on."""
-        raise self._not_served(f"take over the state of {other!r}")
-
-    def record(self, ranking: Ranking) -> bytes:
-        """What must be kept of a list so that its feedback can be learned later."""
-        raise self._not_served(f"keep a record of {ranking!r}")
-
-    def records(self, lists: IntArray) -> list[bytes]:
-        """What :meth:`record` gives for each of these lists (n, k) of rows."""
-        raise self._not_served(f"keep records of {len(lists)} lists")
-
-    def learn_record(
-        self, record: bytes, click: Click, topics: int | None = None, rewards: Mapping[int, float] | None = None
-    ) -> None:
-        """Learn from the clicks on a list of which :meth:`record` was kept, however the catalog changed since.
-
-        ``topics`` is how many there were then: the first so many of those of the catalog; None for all of them.
-        ``rewards`` are as in :meth:`update`.
-        """
-        raise self._not_served(f"learn {click!r}, {rewards} from a record of {len(record)} bytes, of {topics} topics")
-
-    def add_outcome_to_record(
-        self,
-        record: bytes,
-        click: Click,
-        position: int,
-        reward: float,
-        topics: int | None = None,
-        earned: float | None = None,
-    ) -> None:
-        """Learn what :meth:`add_outcome` does, of a list of which :meth:`record` was kept."""
-        raise self._not_served(
-            f"learn {reward} at {position} after {click!r} and {earned} from a record of {len(record)} bytes, "
-            f"of {topics} topics"
-        )
-
-    def widened(self, arrays: Mapping[str, NDArray[Any]], topics: Collection[int]) -> Mapping[str, NDArray[Any]]:
-        """A state as it is now that the catalog has more topics; ``topics`` are the numbers there may have been."""
-        raise self._not_served(f"widen a state of {len(arrays)} arrays to the topics there are, from {topics}")
-
-    def explain(self, ranking: Ranking) -> list[Explanation]:
-        """Where each score came from when the list was made."""
-        raise self._not_served(f"explain {ranking!r}")
-
-    def learned(self) -> list[Weight]:
-        """What was learned, for people to read."""
-        raise self._not_served("say in words what it has learned")
-
-    def _not_served(self, what: str) -> ProblemError:
-        return ProblemError(f"{type(self).__name__} cannot {what}: {self.why_not_served}")
-
-
-def _signature(cls: type[Policy]) -> inspect.Signature:
-    """``(catalog, *, ...)`` with the settings of the class, so that help() tells which there are."""
-    kind = inspect.Parameter.KEYWORD_ONLY
-    first = inspect.Parameter("catalog", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    named = [inspect.Parameter(f.name, kind, default=f.default, annotation=f.type) for f in fields(cls.Settings)]
-    return inspect.Signature([first, *named])

@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from rankfall.arrays import BoolArray, FloatArray, IntArray, rows, whole
-from rankfall.errors import RankError
+from rankfall.catalog import Catalog
+from rankfall.errors import CatalogError, RankError
 from rankfall.policies.list_rules import ListRules, RulesKept
 
 _NONE: IntArray = np.empty(0, dtype=np.int64)
@@ -138,6 +140,23 @@ def check_request(
     if k > most:
         raise RankError(f"k is {k} and only {most} of {n_items} items may be shown; ask for at most that many")
     return request
+
+
+def rows_named(catalog: Catalog, named: Iterable[int] | Iterable[str] | None) -> Iterable[int] | None:
+    """Rows as they are, and those of ids that are text.
+
+    >>> rows_named(Catalog(ids=["a", "b"]), ["b"]).tolist(), rows_named(Catalog(ids=["a", "b"]), [0])
+    ([1], [0])
+    """
+    if named is None or (isinstance(named, np.ndarray) and named.dtype.kind in "iu"):
+        return named
+    listed: Any = named if isinstance(named, list | tuple) else list(named)
+    if listed and isinstance(listed[0], str):
+        try:
+            return catalog.rows(listed)
+        except CatalogError as problem:
+            raise RankError(str(problem)) from None
+    return listed  # type: ignore[no-any-return]
 
 
 def _without(ascending: IntArray, barred: IntArray) -> IntArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, Self
@@ -123,3 +124,11 @@ def wholes(default: tuple[int, ...] | None) -> Any:
 
 def _tuples(array: NDArray[Any]) -> tuple[Any, ...]:
     return tuple(array.tolist()) if array.ndim == 1 else tuple(_tuples(row) for row in array)
+
+
+def signature_of(settings: type[PolicySettings]) -> inspect.Signature:
+    """``(catalog, *, ...)`` of policies with these settings, so that help() tells which there are."""
+    kind = inspect.Parameter.KEYWORD_ONLY
+    first = inspect.Parameter("catalog", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    named = [inspect.Parameter(f.name, kind, default=f.default, annotation=f.type) for f in fields(settings)]
+    return inspect.Signature([first, *named])

@@ -33,6 +33,13 @@ POLICIES = {
     "BubbleRank": {"delta": 0.6},
     "RecurRank": {"k": 3, "delta": 1.0, "effort": 0.05},
     "C2UCB": {},
+    "PBMUCB": {"examination": (0.4, 0.9, 0.9), "epsilon": 0.1},
+    "PBMTS": {"examination": (0.4, 0.9, 0.9)},
+    "GreedyESCB": {},
+    "GreedyESCB, apart": {"bonus": "apart"},
+    "GreedyESCB, exchanges": {"exchanges": True, "exploration": 2.0},
+    "PDGD": {},
+    "PDGD, decay": {"decay": 0.99},
 }
 
 
@@ -138,6 +145,12 @@ def test_the_runs_above_are_long_enough_for_what_ends_a_loop():
         blocks = made(name)
         simulate(blocks, user, 300, 3, seed=4)
         assert len(blocks.blocks) > 1
+
+
+def test_more_items_than_c2ucb_keeps_products_of():
+    rng = np.random.default_rng(10)
+    policy = rankfall.C2UCB(Catalog(relevance=rng.normal(size=(260, 3))), diversity=0.5)
+    check_equal(policy, User(PerItem(rng.random(260)), clicks("position", rng)), 3, steps=100)
 
 
 def test_newcomers():

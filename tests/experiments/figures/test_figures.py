@@ -90,7 +90,7 @@ def test_panels_show_means_over_users_and_their_standard_errors() -> None:
     runs = made(users=4, repeats=3)
     row = Panels("tradeoff", tuple(range(11)), tuple(i / 10 for i in range(11)), "λ", "tradeoff λ", (0.1, 0.5, 0.9))
     figure = figures.sweeps_figure(means(checked(runs)), [row], PAPER)
-    assert titles(figure) == ["(a) λ = 0.1", "(b) λ = 0.5", "(c) λ = 0.9", "(d) all λ"]
+    assert titles(figure) == ["(a) λ = 0.1", "(b) λ = 0.5", "(c) λ = 0.9", "(d) by λ"]
     users = (
         runs.filter(sweep="tradeoff", value=0.5, case="CascadeHybrid").group_by("user", "step").agg(pl.mean("regret"))
     )
@@ -113,8 +113,8 @@ def test_few_points_fill_the_row() -> None:
     words = Panels("topics", (0, 1), ("few", "many"), "topics", "topics", also="k = 3")
     figure = figures.sweeps_figure(means(checked(runs)), [two, one, words], ["Mine", "x"])
     assert titles(figure) == [
-        *("(a) d = 5", "(b) d = 18", "(c) all d", "(d) K = 5"),
-        *("k = 3\n(e) few", "(f) many", "(g) all topics"),
+        *("(a) d = 5", "(b) d = 18", "(c) by d", "(d) K = 5"),
+        *("k = 3\n(e) few", "(f) many", "(g) by topics"),
     ]
     assert all(axes.axison for axes in figure.axes)
     figure.draw_without_rendering()

@@ -3,7 +3,6 @@
 import asyncio
 import socket
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -21,13 +20,6 @@ from rankfall.policies import LinearPolicy
 from rankfall.service import list_maker
 from rankfall.service.engine import Engine
 from rankfall.service.http.routes import catalog as routes
-
-
-@pytest.fixture(scope="module")
-def api(service_url: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=service_url, timeout=PATIENCE, trust_env=False) as client:
-        yield client
-
 
 # On the event loop
 

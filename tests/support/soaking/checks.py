@@ -1,9 +1,11 @@
 """Hold a site to everything it acknowledged. All servers are up and nobody calls while this looks."""
 
+import json
 import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +17,13 @@ from psycopg import sql
 from served import Served
 from waiting import PATIENCE, wait_until
 
+from rankfall.service.prior_refresh import FIRST_LISTS, FIRST_USERS
 from rankfall.stores import open_store
 from soaking.fold import Export
 from soaking.load import MARK, SoakCallers
+from soaking.replay import Replayed
 from soaking.site import MODELS, Site
+from soaking.situations import FACTORS, check_rules
 
 States = dict[str, dict[str, Any]]
 """Models by name, and by name and user."""
@@ -39,24 +44,43 @@ def check(site: Site, callers: SoakCallers, folder: Path) -> dict[str, int]:
     callers.expected.raced.clear()
     check_names(site)
     check_expected(site, callers)
-    states, export = settled(site, folder)
-    check_lists(export, callers)
-    check_outcomes(export, callers)
-    check_states(states, export)
-    return {"lists": len(export.lists), "outcomes": len(export.outcomes), "states": len(states)}
+    wait_for_prior(site, callers)
+    found = settled(site, folder)
+    check_lists(found.export, callers)
+    check_outcomes(found.export, callers)
+    ruled = check_ruled(found.export, callers)
+    found.replayed.check(found.states)
+    check_states(found)
+    return {
+        "lists": len(found.export.lists),
+        "under rules": ruled,
+        "outcomes": len(found.export.outcomes),
+        "priors": len(found.export.decisions.filter(kind="prior")),
+        "states": len(found.replayed.policies),
+    }
 
 
-def settled(site: Site, folder: Path) -> tuple[States, Export]:
-    """What all servers agree on, to the bit, and an export made while that did not change."""
+@dataclass
+class Settled:
+    """What a site has learned, three ways: as all servers say, as an export says, and as the journal says."""
+
+    states: States
+    export: Export
+    replayed: Replayed
+
+
+def settled(site: Site, folder: Path) -> Settled:
+    """What all servers agree on, to the bit, and an export and a replay made while that did not change."""
     differ: list[str] = []
 
-    def same() -> tuple[States, Export] | None:
+    def same() -> Settled | None:
         before = states_of(site, differ)
         if differ:
             return None
         shutil.rmtree(folder, ignore_errors=True)
         site.export(folder)
-        return (before, Export(folder)) if states_of(site, differ) == before else None
+        found = Settled(before, Export(folder), Replayed(site.place))
+        return found if states_of(site, differ) == before else None
 
     try:
         return wait_until(same, SETTLED_AFTER)
@@ -81,6 +105,18 @@ def states_of(site: Site, differ: list[str]) -> States:
                     if first != model or answer.status_code != 200:
                         differ.append(f"{name} {query}: {_difference(first, model)}")
     return found
+
+
+def wait_for_prior(site: Site, callers: SoakCallers) -> None:
+    """Wait until users have a prior to start from, once they have shown more than enough.
+
+    A server that found too few users tries again when lists have grown by a quarter, and nobody calls meanwhile.
+    """
+    removed = callers.expected.removed
+    said = [one for one in callers.shown if one.model == "own" and one.said and one.event_id not in removed]
+    if len(said) >= 2 * FIRST_LISTS and len({one.request["user"] for one in said}) >= FIRST_USERS:
+        for served in site.servers:
+            wait_until(lambda served=served: served.model("own")["prior"] is not None)  # type: ignore[misc]
 
 
 def _difference(one: dict[str, Any], other: dict[str, Any]) -> str:
@@ -128,18 +164,26 @@ def check_expected(site: Site, callers: SoakCallers) -> None:
     expected = callers.expected
     for served in site.servers:
         wait_until(lambda served=served: served.model("changing")["settings"]["gamma"] == expected.gamma)  # type: ignore[misc]
-        for item, relevance in expected.items.items():
-            wait_for_relevance(served, item, relevance)
+        topics = wait_until(lambda served=served: _with_topics(served, expected.topics))  # type: ignore[misc]
+        assert topics[-len(expected.topics) or len(topics) :] == expected.topics, topics
+        for item, told in expected.items.items():
+            wait_for_item(served, item, told)
 
 
-def wait_for_relevance(served: Served, item: int, expected: list[float] | None) -> None:
+def _with_topics(served: Served, expected: list[str]) -> list[str] | None:
+    """The topics of a server, once it has these."""
+    topics: list[str] = served.get("/v1/catalog")["topics"]
+    return topics if set(expected) <= set(topics) else None
+
+
+def wait_for_item(served: Served, item: int, expected: dict[str, Any] | None) -> None:
     """Wait until a server has an item as it should be, or not at all; who did not change it may be a moment behind."""
     found = None
 
     def right() -> bool:
         nonlocal found
         answer = served.client.get(f"/v1/catalog/items/{item}")
-        found = answer.json().get("relevance") if answer.status_code != 404 else None
+        found = None if answer.status_code == 404 else {name: answer.json().get(name) for name in expected or {"id"}}
         return bool(found == expected)
 
     try:
@@ -169,6 +213,11 @@ def check_lists(export: Export, callers: SoakCallers) -> None:
 def check_list(row: dict[str, Any], one: Shown) -> None:
     """One list is what the caller got, and has the feedback that the caller gave."""
     assert (row["model"], row["items"]) == (one.model, one.items)
+    asked = {"context": one.request.get("context"), "rules": one.request.get("rules")}
+    asked["candidate_features"] = [each for each in one.request.get("candidates", []) if isinstance(each, dict)] or None
+    for name, told in asked.items():
+        said = None if row[name] is None else json.loads(row[name])
+        assert said == told, f"{one} was asked with another {name}: {row}"
     if one.results[:1] == ["late"] or not one.said:
         assert row["result"] in (None, "expired"), f"{one} has feedback: {row}"
         assert one.model == "brief" or row["result"] is None, f"{one} expired: {row}"
@@ -188,13 +237,26 @@ def check_outcomes(export: Export, callers: SoakCallers) -> None:
     assert stored == expected, f"{len(stored)} outcomes are there, {len(expected)} were acknowledged"
 
 
-def check_states(states: States, export: Export) -> None:
+def check_ruled(export: Export, callers: SoakCallers) -> int:
+    """Every list keeps the rules, by the attributes that its items had when it was made; how many lists there are."""
+    versions = dict(export.lists.select("event_id", "catalog_version").iter_rows())
+    ruled = [one for one in callers.shown if one.model == "ruled"]
+    for one in ruled:
+        known = [export.attributes(item, versions[one.event_id]) for item in one.items]
+        check_rules(json.loads(one.answer), one.request, known)
+    return len(ruled)
+
+
+def check_states(found: Settled) -> None:
     """What servers have learned is what the export says."""
+    states, export = found.states, found.export
     for name, model in states.items():
         if model["learned"] is None:
             continue
         kind, _, owner = name.partition(" ")
-        expected = export.state(kind, owner, MODELS[kind].get("rewards"))
+        scales = found.replayed.cross_scales(kind, owner)  # how far a context moves preferences is chosen from clicks
+        by_number = None if scales is None else scales[FACTORS]
+        expected = export.state(kind, owner, MODELS[kind].get("rewards"), by_number)
         assert model["learned"] == expected.lists, f"{name} learned from {model['learned']} lists, not {expected.lists}"
         if expected.lists:
             np.testing.assert_allclose(weights(model), expected.weights(), rtol=1e-6, atol=1e-9, err_msg=name)

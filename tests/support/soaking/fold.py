@@ -4,10 +4,12 @@ Of ours there is only how a prior is written.
 """
 
 import base64
+import bisect
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -25,6 +27,7 @@ class Ridge:
     columns: int
     mean: np.ndarray | None = None
     precision: np.ndarray | None = None
+    units: np.ndarray | float = 1.0  # what columns were multiplied by
     lists: int = 0
     gram: np.ndarray = field(init=False)
     moment: np.ndarray = field(init=False)
@@ -46,7 +49,7 @@ class Ridge:
 
     def weights(self) -> np.ndarray:
         """The weights after all that."""
-        return np.linalg.solve(self.gram, self.moment)
+        return np.linalg.solve(self.gram, self.moment) * self.units
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ class Lesson:
 
     place: int
     shown: np.ndarray
+    context: np.ndarray | None
     click: int | None
     outcomes: list[int]
 
@@ -81,25 +85,51 @@ class Export:
         taught = self.lists.filter(pl.col("result").is_not_null() & pl.col("learn")).sort("seq")
         for row in taught.iter_rows(named=True):
             shown = np.array(row["features"]).reshape(-1, row["columns"])
-            lesson = Lesson(row["seq"], shown, min(row["clicked"], default=None), bought.get(row["event_id"], []))
+            context = None if row["context_numbers"] is None else np.array(row["context_numbers"])
+            click, outcomes = min(row["clicked"], default=None), bought.get(row["event_id"], [])
+            lesson = Lesson(row["seq"], shown, context, click, outcomes)
             self._lessons.setdefault((row["model"], row["owner"]), []).append(lesson)
 
-    def state(self, model: str, owner: str = "", rewards: dict[str, float] | None = None) -> Ridge:
-        """What a model has learned for an owner."""
+        self._items: dict[int, list[tuple[int, str | None]]] = {}  # of each item, what was known of it since when
+        catalog = pl.read_parquet(folder / "catalog.parquet")
+        self._features = sum(name.startswith("relevance:") for name in catalog.columns)
+        for item, version, attributes in catalog.select("id", "version", "attributes").iter_rows():
+            self._items.setdefault(item, []).append((version, attributes))
+
+    def attributes(self, item: int, version: int) -> dict[str, Any]:
+        """What was known of an item in a version of the catalog, beside its features."""
+        known = self._items[item]
+        text = known[bisect.bisect_right(known, version, key=lambda one: one[0]) - 1][1]
+        return {} if text is None else dict(json.loads(text))
+
+    def state(
+        self,
+        model: str,
+        owner: str = "",
+        rewards: dict[str, float] | None = None,
+        scales: np.ndarray | None = None,
+    ) -> Ridge:
+        """What a model has learned for an owner; ``scales`` are the standard deviations of what a context moves."""
         worth = (
             Rewards()
             if rewards is None
             else Rewards(*(rewards[k] / max(rewards.values()) for k in ("click", "purchase")))
         )
         lessons = self._lessons.get((model, owner), [])
-        stretches = self._stretches(model)
-        state = Ridge(len(lessons[0].shown[0]) if lessons else 1, *self._prior(model, stretches))
+        if not lessons:
+            return Ridge(0)
+        stretches, columns = self._stretches(model), len(lessons[0].shown[0])
+        units = np.ones(columns) if scales is None else np.repeat(scales, columns)
+        state = Ridge(len(units), *self._prior(model, stretches, columns), units=units)
         for lesson in _counted(lessons, stretches):
-            state.learn(lesson.shown, lesson.click, worth, lesson.outcomes)
+            shown = lesson.shown
+            if lesson.context is not None:
+                shown = np.array([np.kron(lesson.context, features) for features in shown])
+            state.learn(shown * units, lesson.click, worth, lesson.outcomes)
         return state
 
-    def _prior(self, model: str, stretches: list[Stretch]) -> tuple[np.ndarray, np.ndarray] | tuple[()]:
-        """Mean and precision of the last prior that counts, if there is one."""
+    def _prior(self, model: str, stretches: list[Stretch], columns: int) -> tuple[np.ndarray, np.ndarray] | tuple[()]:
+        """Mean and precision of the last prior that counts, if there is one; nothing is known of later topics."""
         told = self.decisions.filter(pl.col("model") == model, pl.col("kind") == "prior").sort("seq")
         counted = [
             body
@@ -110,7 +140,10 @@ class Export:
         if not counted:
             return ()
         prior = decode_prior(base64.b64decode(json.loads(counted[-1])["prior"]))
-        return prior.mean, np.linalg.inv(prior.covariance)
+        old = np.r_[0 : len(prior.mean) - self._features, columns - self._features : columns]
+        mean, covariance = np.zeros(columns), np.eye(columns)
+        mean[old], covariance[np.ix_(old, old)] = prior.mean, prior.covariance
+        return mean, np.linalg.inv(covariance)
 
     def _stretches(self, model: str) -> list[Stretch]:
         """The stretches of the journal that a model has learned from."""

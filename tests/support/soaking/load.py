@@ -1,4 +1,5 @@
-"""Callers for a soak: they also change settings and items, reset, restore, and have users forgotten, all at once.
+"""Callers for a soak, of models with a context, rules, rewards and priors, who also change settings and items, reset,
+restore, and have users forgotten, all at once.
 
 Everything is sent again until it is acknowledged, so what was acknowledged last is known for sure.
 """
@@ -18,15 +19,20 @@ import httpx
 from callers import PAUSE, Callers, K, Shown, result_of
 from served import NDJSON
 
-from soaking.site import BRIEF
+from soaking.site import BRIEF, MODELS
+from soaking.situations import CHANGING, STOCKED, attributes_of, check_rules, situation
 
 MARK = "forgotten-person-"
 """How the names of users begin who are forgotten: when all of them are, it stands nowhere."""
 OUTAGE = 1.0
 """Seconds without any acknowledgement from which on callers call it an outage."""
-WEIGHTS = {"default": 4, "own": 2, "brief": 2, "changing": 2, "earning": 2}
+WEIGHTS = {"default": 4, "own": 4, "brief": 2, "changing": 2, "earning": 2, "in_context": 2, "ruled": 2}
 OFTEN = 0.5
-"""How likely each of the two outcomes is that a list of the model `earning` may have: one early, one late."""
+"""How likely each of the two outcomes is that a list of a model with rewards may have: one early, one late."""
+
+
+NEW_TOPICS = 4
+"""Topics that are added at most: each adds columns to what all models have learned."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,8 @@ class Expected:
     """What was acknowledged last, beside lists and feedback."""
 
     gamma: float = 1.0
-    items: dict[int, list[float] | None] = field(default_factory=dict)  # relevance; None for an item taken out
+    items: dict[int, dict[str, Any] | None] = field(default_factory=dict)  # what was told; None if taken out
+    topics: list[str] = field(default_factory=list)  # those added
     snapshots: list[str] = field(default_factory=list)
     outcomes: dict[str, list[Outcome]] = field(default_factory=dict)  # by list
     raced: list[str] = field(default_factory=list)  # users who were ranked for while they were forgotten
@@ -76,20 +83,37 @@ class SoakCallers(Callers):
         return answer
 
     def _new(self, rng: random.Random) -> Shown:
+        (model,) = rng.choices(list(WEIGHTS), list(WEIGHTS.values()))
+        return self._new_of(model, rng)
+
+    def _new_of(self, model: str, rng: random.Random) -> Shown:
         one = super()._new(rng)
-        (one.model,) = rng.choices(list(WEIGHTS), list(WEIGHTS.values()))
+        one.model = model
+        one.request |= situation(model, rng)
         return one
+
+    def _check_fallback(self, answer: dict[str, Any], request: dict[str, Any]) -> None:
+        if answer["model"] != "ruled":
+            super()._check_fallback(answer, request)
+            return
+        items = [item["id"] for item in answer["items"]]
+        order = [item for item in request["baseline"] if item in items]
+        assert sorted(order) == sorted(items), f"not of the baseline: {answer} for {request}"
+        check_rules(answer, request, [attributes_of(item) for item in items])
 
     def _advance(self, client: httpx.Client, one: Shown) -> bool:
         before = len(one.results)
-        if one.model == "earning" and not (self._ranked(client, one) and self._tell(client, one, early=True)):
+        earns = "rewards" in MODELS[one.model]
+        if not self._ranked(client, one) or (earns and not self._tell(client, one, early=True)):
             return False
+        if one.clicked is not None:
+            one.clicked = min(one.clicked, len(one.items))  # rules may leave less of a baseline than was asked for
         done = super()._advance(client, one)
         if one.answer and one.event_id not in self._shown_at:
             self._shown_at[one.event_id] = time.monotonic()
         if not before and one.results[:1] == ["late"]:
             self._excuse(one)
-        return done and (one.model != "earning" or self._tell(client, one, early=False))
+        return done and (not earns or self._tell(client, one, early=False))
 
     def _tell(self, client: httpx.Client, one: Shown, *, early: bool) -> bool:
         """Tell what else came of a list, early or late, each until it is acknowledged; whether all of it is told."""
@@ -138,12 +162,25 @@ class SoakCallers(Callers):
             expected.gamma = gamma
 
         def put() -> None:
-            item, relevance = rng.randrange(150, 220), [rng.randrange(-10, 10) / 10 for _ in range(4)]
-            send("PUT", f"/v1/catalog/items/{item}", json={"relevance": relevance, "coverage": {}})
-            expected.items[item] = relevance
+            item, relevance = rng.choice(CHANGING), [rng.randrange(-10, 10) / 10 for _ in range(4)]
+            coverage = {topic: 0.5 for topic in expected.topics if rng.random() < 0.5}
+            told = {"relevance": relevance, "coverage": coverage, "attributes": attributes_of(rng.randrange(1000))}
+            send("PUT", f"/v1/catalog/items/{item}", json=told)
+            expected.items[item] = told
+
+        def topic() -> None:
+            if len(expected.topics) < NEW_TOPICS and rng.random() < 0.25:
+                name = f"topic {len(expected.topics)} of the soak"
+                send("POST", "/v1/catalog/topics", json={"topics": [name]})
+                expected.topics.append(name)
+
+        def stock() -> None:
+            item, there = rng.choice(STOCKED), rng.random() < 0.5
+            send("PATCH", f"/v1/catalog/items/{item}", json={"attributes": {"in_stock": there}})
+            expected.items[item] = {"attributes": {**attributes_of(item), "in_stock": there}}
 
         def take_out() -> None:
-            there = sorted(item for item, relevance in expected.items.items() if relevance is not None)
+            there = sorted(item for item in CHANGING if expected.items.get(item) is not None)
             if there:
                 item = rng.choice(there)
                 line = json.dumps({"id": item, "delete": True})
@@ -160,7 +197,7 @@ class SoakCallers(Callers):
         def reset() -> None:
             send("POST", "/v1/models/changing/reset", json={})
 
-        changes = [settings, settings, put, put, take_out, snapshot, restore, reset]
+        changes = [settings, settings, put, put, topic, stock, stock, take_out, snapshot, restore, reset]
         while not self._done.is_set():
             rng.choice(changes)()
             self._happened("changed")
@@ -182,9 +219,8 @@ class SoakCallers(Callers):
             time.sleep(5 * self.rest)
 
     def _list_for(self, name: str, rng: random.Random, clients: list[httpx.Client]) -> Shown:
-        one = self._new(rng)
+        one = self._new_of(rng.choice(["own", "own", "default", "in_context", "ruled"]), rng)
         one.request["user"] = name
-        one.model = rng.choice(["own", "default"])
         self._insist(lambda: self._advance(rng.choice(clients), one))
         return one
 

@@ -19,16 +19,27 @@ from postgres import Cluster
 from served import Served, make_catalog
 from waiting import wait_until
 
+from rankfall.wire.rules import rule_to_json
+from soaking.situations import CONTEXT, FEATURES, RULES, attributes_of
+
 CLOCKS = Path(__file__).parent / "shifted_clock"
 A_DAY = 86_400
 BRIEF = 15.0
 """Seconds that the model `brief` waits for feedback."""
+REWARDS = {"click": 1, "purchase": 4}
 MODELS: dict[str, dict[str, Any]] = {
     "default": {"feedback_wait": A_DAY},
-    "own": {"feedback_wait": A_DAY, "scope": "user"},
+    "own": {"feedback_wait": A_DAY, "scope": "user", "across_users": True},
     "brief": {"feedback_wait": BRIEF},
     "changing": {"feedback_wait": A_DAY},
-    "earning": {"feedback_wait": A_DAY, "rewards": {"click": 1, "purchase": 4}},
+    "earning": {"feedback_wait": A_DAY, "rewards": REWARDS},
+    "in_context": {"feedback_wait": A_DAY, "rewards": REWARDS, "context": CONTEXT, "request_features": FEATURES},
+    "ruled": {
+        "feedback_wait": A_DAY,
+        "rules": [rule_to_json(rule) for rule in RULES],
+        "control": 0.1,
+        "randomize": 0.1,
+    },
 }
 
 
@@ -145,7 +156,7 @@ def sqlite_site(folder: Path, megabytes: int = 2048) -> Iterator[Site]:
 
 @contextmanager
 def _site(name: str, folder: Path, place: str, where: dict[str, Any], workers: tuple[int, ...]) -> Iterator[Site]:
-    catalog = make_catalog(folder / f"{name}.parquet")
+    catalog = make_catalog(folder / f"{name}.parquet", attributes=attributes_of)
     with ExitStack() as stack:
         servers, clocks = [], []
         for n, count in enumerate(workers):

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankfall.experiments.episodes.conservative import conservative_policy_with_cascade_user
 from rankfall.experiments.episodes.general import any_policy_with_any_user, any_policy_with_user
-from rankfall.experiments.episodes.linear import linear_policy_with_cascade_user
+from rankfall.experiments.episodes.linear import (
+    conservative_policy_with_cascade_user,
+    linear_policy_with_cascade_user,
+    weighted_policy_with_cascade_user,
+)
 from rankfall.experiments.episodes.play import Episode, Play
 from rankfall.experiments.episodes.stepwise import policy_with_compiled_steps
-from rankfall.experiments.episodes.weighted import weighted_policy_with_cascade_user
 from rankfall.policies.policy import PolicyLike
 from rankfall.users import Environment
 

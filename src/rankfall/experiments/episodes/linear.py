@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
-from rankfall.arrays import FloatArray
+from rankfall.arrays import FloatArray, IntArray
 from rankfall.errors import RankError
 from rankfall.experiments.episodes.play import USER_METHODS, Play, unchanged
-from rankfall.kernels import thompson
+from rankfall.kernels import conservative, thompson, weighted_ridge
 from rankfall.kernels.cascade import UserArrays
 from rankfall.kernels.episode import episode
+from rankfall.kernels.ridge import State
 from rankfall.policies.linear.columns import LARGEST, check_size
+from rankfall.policies.linear.conservative import C4UCB
+from rankfall.policies.linear.lin_ucb import CascadeLinUCB
 from rankfall.policies.linear.policy import LinearPolicy
 from rankfall.policies.linear.settings import EpsilonSettings
+from rankfall.policies.linear.weighted import WeightedPolicy
 from rankfall.policies.policy import PolicyLike
 from rankfall.users import Cascade, Environment, Hybrid, User
+
+_METHODS = ("rank", "update", "choose", "learn", "teach")
+"""The methods of a linear policy that its kernels stand for."""
 
 
 def linear_policy_with_cascade_user(
@@ -22,14 +32,75 @@ def linear_policy_with_cascade_user(
 ) -> Play | None:
     """A linear policy without forgetting and context, and a user with hybrid attraction who clicks by the cascade."""
     arrays = arrays_of(user)
-    if arrays is None or not unchanged(policy, LinearPolicy, "rank", "update", "choose", "learn", "teach"):
+    if arrays is None or not is_linear(policy):
         return None
     assert isinstance(policy, LinearPolicy)
     if policy.forgetting is not None or policy.context is not None:
         return None
     if policy.exploration == "thompson":
         return _with_drawn_weights(policy, arrays, best, rng)
-    return _with_bounds(policy, arrays, k, best, rng)
+    settings, everything = policy.settings, np.arange(policy.n_items)
+    epsilon = settings.epsilon if isinstance(settings, EpsilonSettings) else None
+
+    def drawn(steps: int) -> tuple[IntArray]:
+        """What epsilon leaves to chance, as ``rank`` draws it."""
+        lists = np.full((0 if epsilon is None else steps, k), -1)
+        for items in lists:
+            if epsilon is not None and rng.random() < epsilon:
+                items[:] = rng.permutation(everything)[:k]
+        return (lists,)
+
+    return _by_bounds(episode, policy, arrays, k, best, drawn)
+
+
+def conservative_policy_with_cascade_user(
+    policy: PolicyLike,
+    user: Environment,
+    k: int,
+    best: float,
+    rng: np.random.Generator,  # noqa: ARG001 - it draws nothing
+) -> Play | None:
+    """A :class:`C4UCB` without context, and a user with hybrid attraction who clicks by the cascade."""
+    arrays = arrays_of(user)
+    if arrays is None or not unchanged(policy, C4UCB, *_METHODS):
+        return None
+    assert isinstance(policy, C4UCB)
+    if policy.context is not None or policy.exploration != "ucb":
+        return None
+    share, reward = policy.settings.share, policy.settings.baseline_reward
+    baseline, known = policy.baseline(k), -1.0 if reward is None else reward
+
+    def own(_steps: int) -> tuple[FloatArray, float, IntArray, float]:
+        return policy.account, share, baseline, known
+
+    return _by_bounds(conservative.episode, policy, arrays, k, best, own)
+
+
+def weighted_policy_with_cascade_user(
+    policy: PolicyLike,
+    user: Environment,
+    k: int,
+    best: float,
+    rng: np.random.Generator,  # noqa: ARG001 - it draws nothing
+) -> Play | None:
+    """A :class:`WeightedPolicy` by upper bounds, and a user with hybrid attraction who clicks by the cascade."""
+    arrays = arrays_of(user)
+    if arrays is None or not unchanged(policy, WeightedPolicy, *_METHODS):
+        return None
+    assert isinstance(policy, WeightedPolicy)
+    if policy.exploration != "ucb":
+        return None
+
+    def own(_steps: int) -> tuple[int, State, float]:
+        return policy.rule, policy.second, policy.least_variance
+
+    return _by_bounds(weighted_ridge.episode, policy, arrays, k, best, own)
+
+
+def is_linear(policy: object, *methods: str) -> bool:
+    """Whether it makes lists and learns as the kernels of linear policies do, and has these methods unchanged too."""
+    kind = CascadeLinUCB if isinstance(policy, CascadeLinUCB) and not policy.settings.cut else LinearPolicy
+    return unchanged(policy, kind, *_METHODS, *methods)
 
 
 def arrays_of(user: Environment) -> UserArrays | None:
@@ -45,18 +116,21 @@ def arrays_of(user: Environment) -> UserArrays | None:
     return user.attraction.arrays
 
 
-def _with_bounds(policy: LinearPolicy, user: UserArrays, k: int, best: float, rng: np.random.Generator) -> Play:
-    """Items ordered by mean or upper confidence bound; what epsilon leaves to chance is drawn as ``rank`` draws it."""
-    settings, everything = policy.settings, np.arange(policy.n_items)
-    epsilon = settings.epsilon if isinstance(settings, EpsilonSettings) else None
+def _by_bounds(
+    kernel: Callable[..., float],
+    policy: LinearPolicy,
+    user: UserArrays,
+    k: int,
+    best: float,
+    own: Callable[[int], tuple[Any, ...]],
+) -> Play:
+    """Items ordered by mean or upper confidence bound, by a kernel; ``own`` gives what it alone takes, for n steps."""
 
     def play(coins: FloatArray, totals: FloatArray) -> None:
-        drawn = np.full((0 if epsilon is None else len(coins), k), -1)
-        for items in drawn:
-            if epsilon is not None and rng.random() < epsilon:
-                items[:] = rng.permutation(everything)[:k]
         whole_list = policy.learns_from == "all"
-        largest = episode(*policy.compiled(k), policy.pruning, whole_list, LARGEST, user, coins, drawn, best, totals)
+        largest = kernel(
+            *policy.compiled(k), policy.pruning, whole_list, LARGEST, user, coins, *own(len(coins)), best, totals
+        )
         check_size(largest, RankError)
 
     return play

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
-from rankfall.experiments.figures.look import DISTINCT, Look, plain_axes
+from rankfall.experiments.figures.look import DISTINCT, Look, plain_axes, short_numbers
 from rankfall.experiments.statistics import final, half_width
 
 if TYPE_CHECKING:
@@ -77,10 +77,10 @@ def _finish(curves: Axes, ends: Axes, names: list[str], steps: int, many: bool, 
     else:
         plain_axes(curves)
         curves.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-        curves.xaxis.set_major_formatter(EngFormatter(sep=""))
+        curves.xaxis.set_major_formatter(short_numbers())
         ends.set_xlim(left=min(0.0, ends.get_xlim()[0]) if ends.dataLim.x0 < 0 else 0)
         ends.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-        ends.xaxis.set_major_formatter(EngFormatter(sep=""))
+        ends.xaxis.set_major_formatter(short_numbers())
     ends.set(xlabel=f"regret after {steps:,} steps, 95 % interval")
     ends.set_yticks(range(len(names)), names, fontsize=7)
     ends.set_ylim(len(names) - 0.5, -0.5)

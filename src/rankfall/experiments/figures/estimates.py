@@ -11,7 +11,10 @@ from rankfall.experiments.figures.look import markers, styles
 
 
 class EstimateRow(NamedTuple):
-    """One line of the figure: a value with the ends of its interval, in a group, in the colour of its kind."""
+    """One line of the figure: a value with the ends of its interval, in a group, in the colour of its kind.
+
+    Where both ends are the value, only that is drawn; where it is NaN, only what is between the ends.
+    """
 
     group: str
     kind: str
@@ -20,8 +23,13 @@ class EstimateRow(NamedTuple):
     high: float
 
 
-def estimates_figure(rows: Sequence[EstimateRow], *, logged: float, what: str, title: str = "") -> Figure:
-    """A line for each estimate, from the top down, group by group; the dashed line is what the log earned."""
+def estimates_figure(
+    rows: Sequence[EstimateRow], *, logged: tuple[float, float, float], what: str, title: str = ""
+) -> Figure:
+    """A line for each estimate, from the top down, group by group; the dashed line is what the log earned.
+
+    ``logged`` is that, with the ends of its interval.
+    """
     groups, kinds = (list(dict.fromkeys(each)) for each in ([r.group for r in rows], [r.kind for r in rows]))
     colours, shapes = styles(kinds), markers(kinds)
     figure = Figure(figsize=(8.0, 1.2 + 0.24 * (len(rows) + len(groups))), layout="constrained")
@@ -38,7 +46,9 @@ def estimates_figure(rows: Sequence[EstimateRow], *, logged: float, what: str, t
         place += 0.8
     for kind in kinds:
         axes.plot([], [], color=colours[kind][0], marker=shapes[kind], linewidth=1.6, label=kind)
-    axes.axvline(logged, color="0.5", linestyle=(0, (4, 2)), linewidth=1.0, zorder=0, label="as logged")
+    value, low, high = logged
+    axes.axvspan(low, high, color="0.93", linewidth=0.0, zorder=-1)
+    axes.axvline(value, color="0.5", linestyle=(0, (4, 2)), linewidth=1.0, zorder=0, label="as logged")
     axes.set_yticks(ticks, labels=groups)
     axes.invert_yaxis()
     axes.set_xlabel(what)

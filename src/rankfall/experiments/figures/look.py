@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.lines import Line2D
-from matplotlib.ticker import EngFormatter, MaxNLocator
+from matplotlib.ticker import EngFormatter, FuncFormatter, MaxNLocator
 
 from rankfall.experiments.paper.grid import PAPER
 
@@ -79,11 +79,21 @@ class Look:
         return [Line2D([], [], label=name, **{**self.line(name), "markersize": 4.5}) for name in self.names]
 
 
+def short_numbers() -> FuncFormatter:
+    """Ticks as 10k and 0.5.
+
+    >>> short_numbers()(20_000), short_numbers()(0.5)
+    ('20k', '0.5')
+    """
+    thousands = EngFormatter(sep="")
+    return FuncFormatter(lambda value, _: thousands(value) if abs(value) >= 1 else f"{value:g}")
+
+
 def plain_axes(axes: Axes) -> None:
     """No clutter: a light grid, few ticks, numbers as 10k."""
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]) if axes.dataLim.y0 < 0 else 0)
     axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-    axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.yaxis.set_major_formatter(short_numbers())
     axes.tick_params(width=0.6, length=2.5, pad=2)
     axes.xaxis.labelpad, axes.yaxis.labelpad = 1.5, 3
     axes.spines[["top", "right"]].set_visible(False)

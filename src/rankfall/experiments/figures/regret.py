@@ -7,9 +7,8 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter
 
-from rankfall.experiments.figures.look import styles
+from rankfall.experiments.figures.look import short_numbers, styles
 
 if TYPE_CHECKING:
     import polars as pl
@@ -62,7 +61,7 @@ def _finish(axes: Axes) -> None:
     axes.margins(x=0)
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
-    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.xaxis.set_major_formatter(short_numbers())
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="0.9")
     axes.legend(frameon=False, handlelength=3.2, title=None)

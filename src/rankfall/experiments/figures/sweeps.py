@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
-from rankfall.experiments.figures.look import Look, plain_axes
+from rankfall.experiments.figures.look import Look, plain_axes, short_numbers
 
 if TYPE_CHECKING:
     import polars as pl
@@ -109,7 +109,7 @@ def sweeps_figure(
                 if place is None:
                     _finals(axes, data, row, look)
                     axes.set(xlabel=row.label, ylabel="final regret, log scale" if _log(axes) else "final regret")
-                    axes.set_title(f"{next(letters)} all {row.symbol}", loc="left")
+                    axes.set_title(f"{next(letters)} by {row.symbol}", loc="left")
                 else:
                     _over_steps(axes, drawn.filter(point=row.points[place]), look, along)
                     axes.set_ylabel("regret" if panel == 0 else "")
@@ -165,7 +165,7 @@ def _over_steps(axes: Axes, data: pl.DataFrame, look: Look, along: str) -> None:
     axes.set_xlabel(along)
     axes.set_xlim(0, data["step"].max())  # type: ignore[arg-type]
     axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
-    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.xaxis.set_major_formatter(short_numbers())
     plain_axes(axes)
 
 
@@ -203,4 +203,4 @@ def _finals(axes: Axes, data: pl.DataFrame, row: Panels, look: Look) -> None:
         axes.set_ylim(0.7 * min(values), 1.4 * max(values))
         axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=8))
         axes.yaxis.set_minor_locator(NullLocator())
-        axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+        axes.yaxis.set_major_formatter(short_numbers())

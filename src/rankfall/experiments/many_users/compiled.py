@@ -14,7 +14,7 @@ import numpy as np
 
 from rankfall.arrays import BoolArray, FloatArray, IntArray, frozen
 from rankfall.errors import RankError
-from rankfall.experiments.episodes.linear import arrays_of
+from rankfall.experiments.episodes.linear import arrays_of, is_linear
 from rankfall.experiments.episodes.play import unchanged
 from rankfall.kernels.cascade import UserArrays
 from rankfall.kernels.crowd import Club, CrowdArrays, Stream, turns
@@ -93,7 +93,7 @@ def is_stream_compiled(policy: ManyUsers, users: Sequence[Environment]) -> bool:
     one = policy.policy
     if _crowd(users, np.zeros(len(users))) is None:
         return False
-    if not unchanged(one, LinearPolicy, "rank", "update", "choose", "learn", "teach", "seen"):
+    if not is_linear(one, "seen"):
         return False
     if one.forgetting is not None or one.context is not None or one.learns_from == "last_click":
         return False

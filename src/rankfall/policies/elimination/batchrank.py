@@ -198,7 +198,7 @@ class BatchRank(Policy):
 
     def compiled_state(self, k: int, rng: np.random.Generator) -> batchrank.BatchRankSteps:  # noqa: ARG002
         """Display and collect, until a stage ends."""
-        known, serials = self.arrays, np.empty(k, dtype=np.int64)
+        known = self.arrays
         return batchrank.BatchRankSteps(
             known["first"],
             known["last"],
@@ -209,7 +209,9 @@ class BatchRank(Policy):
             known["clicked"],
             self._as_code,
             np.ones(self.n_items, dtype=bool),
-            serials,
+            np.empty(k, dtype=np.int64),
+            np.empty(self.k, dtype=np.int64),
+            np.empty(len(self._target), dtype=np.int64),
         )
 
     def numbers_drawn(self, k: int) -> int:  # noqa: ARG002

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rankfall.arrays import FloatArray, IntArray, finite, frozen
 from rankfall.catalog import Catalog, check_fits
-from rankfall.errors import CatalogError, FeedbackError, ProblemError, RankError
+from rankfall.errors import FeedbackError, ProblemError, RankError
 from rankfall.kernels import thompson
 from rankfall.kernels.epochs import Shortlists
 from rankfall.kernels.item_scores import Items
@@ -23,12 +23,14 @@ from rankfall.policies.context import Context
 from rankfall.policies.explanation import Explanation, Weight
 from rankfall.policies.forgetting import Forgetting
 from rankfall.policies.linear.candidate_features import by_row
-from rankfall.policies.linear.columns import Block, Layout, check_size, features_as_shown, laid_out
+from rankfall.policies.linear.columns import Block, check_size
 from rankfall.policies.linear.crosses import Crosses
-from rankfall.policies.linear.explain import explanations, named_weights
+from rankfall.policies.linear.explain import explanations
 from rankfall.policies.linear.greedy_lists import GreedyLists, Shelf
+from rankfall.policies.linear.policy_columns import PolicyColumns
 from rankfall.policies.linear.prior import Prior
 from rankfall.policies.linear.ridge import Ridge
+from rankfall.policies.linear.seen_items import earned_by
 from rankfall.policies.linear.settings import EpsilonSettings, Exploration, Feedback, LinearSettings
 from rankfall.policies.list_rules import NO_RULES, RulesKept
 from rankfall.policies.policy import Need, Policy
@@ -99,33 +101,26 @@ class LinearPolicy(Policy):
         """Lay out the columns."""
         self._prior: Prior | None = None
         self._lineages = frozenset({self.catalog.lineage})
-        self._more = () if self.settings.request_features is None else self.settings.request_features.names
-        if self._more and self.relevance == "diminishing":
-            raise ProblemError(f"{type(self).__name__} has no request_features: all that it knows of items diminishes")
-        if self.constant and self.relevance == "diminishing":
-            raise ProblemError(f"{type(self).__name__} has a constant, which cannot diminish with its features")
-        self._items = laid_out(self.catalog, self.coverage, self.relevance, len(self._more), int(self.constant))
-        self._layout = Layout(self._items)
-        self._n_topics = 0 if self.coverage == "absent" else self.catalog.n_topics
-        self._n_columns = self._n_topics + self._items.dense.shape[1]
-        if not self._n_columns:
-            words = {"coverage": "topics", "relevance": "relevance features"}
-            needs = " or ".join(words[name] for name in sorted(self.needs))
-            raise CatalogError(f"{type(self).__name__} needs {needs}, and {self.catalog!r} has none")
+        more = self.settings.request_features
+        self._columns = PolicyColumns(
+            policy=type(self).__name__,
+            catalog=self.catalog,
+            coverage=self.coverage,
+            relevance=self.relevance,
+            constant=self.constant,
+            more=() if more is None else more.names,
+            context=self.context,
+        )
+        self._layout, self._n_columns = self._columns.layout, self._columns.count
 
     def begin(self) -> None:
         """A ridge model that has seen nothing."""
-        self._begin_with(Ridge(self._n_columns * self._blocks, self.forgetting, self._prior))
+        self._begin_with(Ridge(self._n_columns * self._columns.blocks, self.forgetting, self._prior))
 
     @property
     def context(self) -> Context | None:
         """What requests may say beside who asks, if anything was declared."""
         return self.settings.context
-
-    @property
-    def _blocks(self) -> int:
-        """How often the model has each column: once for each number of a context."""
-        return 1 if self.context is None else len(self.context.columns)
 
     def _begin_with(self, model: Ridge) -> None:
         """Rank by this model from now on; what is known of crosses with a context is known anew."""
@@ -267,7 +262,7 @@ class LinearPolicy(Policy):
             widths=widths,
             scores=scores,
             weights=weights,
-            space=self._space(self.catalog.lineage),
+            space=self._columns.space(self.catalog.lineage),
             catalog=self.catalog,
             kept=kept,
             context=c,
@@ -309,7 +304,7 @@ class LinearPolicy(Policy):
     def drawing(self) -> tuple[Items, ItemVectors, State, float, Bounds]:
         """What the kernels of Thompson sampling take: views of this policy, not copies, and work space."""
         vectors = self._layout.vectors
-        return self._items, vectors, self._model.state, self.gamma, new_bounds(vectors)
+        return self._layout.items, vectors, self._model.state, self.gamma, new_bounds(vectors)
 
     def count(self, scored: int) -> None:
         """Add items scored on behalf of this policy; see :attr:`scored`."""
@@ -318,7 +313,7 @@ class LinearPolicy(Policy):
     def compiled(self, k: int) -> tuple[Items, ItemVectors, State, float, Shortlists]:
         """What the kernels take to rank ``k`` items: views of this policy, not copies."""
         lists = self._lists.shortlists_for(k)
-        return self._items, self._layout.vectors, self._model.state, self._bonus, lists
+        return self._layout.items, self._layout.vectors, self._model.state, self._bonus, lists
 
     @property
     def scored(self) -> int:
@@ -331,23 +326,19 @@ class LinearPolicy(Policy):
         """Refuse rankings whose features mean something else here than when the list was shown."""
         if not isinstance(ranking, Ranking):
             raise FeedbackError(f"expected the Ranking that was shown, got {type(ranking).__name__}")
-        if ranking.space not in {self._space(lineage) for lineage in self._lineages}:
+        if ranking.space not in {self._columns.space(lineage) for lineage in self._lineages}:
             raise FeedbackError(
                 f"the ranking is of another policy or catalog: it was made with {ranking.space or 'no features'}; "
-                f"this policy has {self._space(self.catalog.lineage)}"
+                f"this policy has {self._columns.space(self.catalog.lineage)}"
             )
         features = finite("the ranking's features", ranking.features, 2, FeedbackError)
         expected = (len(ranking), self._n_columns)
         if features.shape != expected:
             raise FeedbackError(f"the ranking's features have shape {features.shape}; expected {expected}")
         check_size(float(np.abs(features).max()), FeedbackError)
-        wanted = 0 if self.context is None else self._blocks
+        wanted = 0 if self.context is None else self._columns.blocks
         if len(ranking.context) != wanted:
             raise FeedbackError(f"the ranking has a context of {len(ranking.context)} numbers; expected {wanted}")
-
-    def _space(self, lineage: str) -> str:
-        within = "" if self.context is None else f", context {', '.join(self.context.names)}"
-        return f"{self.coverage} coverage, {self.relevance} relevance, catalog {lineage}{within}"
 
     def learn(self, ranking: Ranking, clicks: list[int]) -> None:
         """Learn from the items that count as seen; see :attr:`learns_from`.
@@ -366,14 +357,14 @@ class LinearPolicy(Policy):
     def seen(self, ranking: Ranking, click: Click) -> tuple[FloatArray, FloatArray]:
         """What the model learns of items that count as seen (n, columns of the model), and what each earned (n,)."""
         self.check_ranking(ranking)
-        earned = _earned(self.learns_from, all_clicks(click, len(ranking)), len(ranking))
+        earned = earned_by(self.learns_from, all_clicks(click, len(ranking)), len(ranking))
         features = np.array(ranking.features[: len(earned)], dtype=np.float64)
         return features if self._crosses is None else self._crosses.crossed(features, ranking.context), earned
 
     def _learn(
         self, features: FloatArray, c: FloatArray, clicks: list[int], rewards: Mapping[int, float] | None = None
     ) -> None:
-        clicked = earned = _earned(self.learns_from, clicks, len(features))
+        clicked = earned = earned_by(self.learns_from, clicks, len(features))
         if rewards is not None:
             earned = np.array([rewards.get(position, 0.0) for position in range(len(clicked))])
         with self._model.lock:
@@ -406,7 +397,7 @@ class LinearPolicy(Policy):
         reward: float,
         earned: float | None,
     ) -> None:
-        if position < len(_earned(self.learns_from, clicks, len(features))):
+        if position < len(earned_by(self.learns_from, clicks, len(features))):
             with self._model.lock:
                 if self._crosses is not None:
                     features = self._crosses.crossed(features, c)
@@ -421,7 +412,7 @@ class LinearPolicy(Policy):
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Know exactly this. A state that was kept without its prior is one of the prior that this policy has."""
-        model, columns = Ridge.restore(arrays, self.forgetting, self._prior), self._n_columns * self._blocks
+        model, columns = Ridge.restore(arrays, self.forgetting, self._prior), self._n_columns * self._columns.blocks
         if len(model.weights) != columns:
             raise ValueError(f"a state of {len(model.weights)} columns for a policy of {columns}")
         crosses = None
@@ -479,7 +470,7 @@ class LinearPolicy(Policy):
         """The same policy on the model of another one; the two share it from now on."""
         if self.why_not_served is not None:
             return super().sharing(other)
-        if not isinstance(other, LinearPolicy) or other._n_columns != self._n_columns or other.context != self.context:
+        if not isinstance(other, LinearPolicy) or not self._columns.like(other._columns):
             raise ProblemError(f"{self!r} cannot share the state of {other!r}: it has other columns")
         twin = copy.copy(self)
         twin._on(other._model, other._crosses)
@@ -512,7 +503,7 @@ class LinearPolicy(Policy):
         """
         if self.why_not_served is not None:
             super().learn_record(record, click, topics, rewards)
-        features, c = self._recorded(record, topics)
+        features, c = self._columns.recorded(record, topics)
         self._learn(features, c, all_clicks(click, len(features)), rewards)
 
     def add_outcome_to_record(
@@ -527,41 +518,20 @@ class LinearPolicy(Policy):
         """Add to what an item of such a list earned, if it counts as seen."""
         if self.why_not_served is not None:
             super().add_outcome_to_record(record, click, position, reward, topics, earned)
-        features, c = self._recorded(record, topics)
+        features, c = self._columns.recorded(record, topics)
         self._earn(features, c, all_clicks(click, len(features)), position, reward, earned)
-
-    def _recorded(self, record: bytes, topics: int | None) -> tuple[FloatArray, FloatArray]:
-        """The features that were kept, with a column for each topic there is now, and the numbers of the context."""
-        missing = 0 if topics is None else max(0, self._n_topics - topics)
-        numbers = np.frombuffer(record)
-        shown = len(numbers) - (0 if self.context is None else self._blocks)
-        features = numbers[:shown].reshape(-1, self._n_columns - missing).copy()  # kernels want to write
-        if missing:
-            features = np.insert(features, [self._n_topics - missing] * missing, 0.0, axis=1)
-        return features, numbers[shown:]
 
     def widened(self, arrays: Mapping[str, NDArray[Any]], topics: Collection[int]) -> Mapping[str, NDArray[Any]]:
         """The state with columns for topics that it does not have, which none of its lists covered."""
-        missing = self._n_columns - int(arrays["moment"].size) // self._blocks
-        if missing <= 0 or self._n_topics - missing not in topics:
-            return arrays
-        if self.context is not None:
-            return Crosses.widened(arrays, self._blocks, self._n_topics - missing, missing)
-        return Ridge.widened(arrays, self._n_topics - missing, missing)
+        return self._columns.widened(arrays, topics)
 
     def widened_prior(self, prior: Prior, topics: Collection[int]) -> Prior:
         """A prior with columns for topics that it does not have; ``topics`` are the numbers there may have been."""
-        before = len(prior.mean) // self._blocks
-        missing = self._n_columns - before
-        if missing <= 0 or self._n_topics - missing not in topics:
-            return prior
-        for block in reversed(range(self._blocks)):
-            prior = prior.widened(block * before + self._n_topics - missing, missing)
-        return prior
+        return self._columns.widened_prior(prior, topics)
 
     def described(self, prior: Prior) -> list[Weight]:
         """What a prior says: the mean of each weight and its standard deviation from user to user."""
-        return self._named(prior.mean, (prior.covariance.diagonal() * prior.noise) ** 0.5)
+        return self._columns.named(prior.mean, (prior.covariance.diagonal() * prior.noise) ** 0.5)
 
     def features_of(self, lists: IntArray) -> FloatArray:
         """The features that :meth:`rank` gives for each list that is fixed, bit for bit, without ranking one by one.
@@ -579,41 +549,19 @@ class LinearPolicy(Policy):
         >>> policy.features_of(np.array([[0, 1], [1, 0]])).tolist()
         [[[0.5], [0.5]], [[1.0], [0.0]]]
         """
-        features = features_as_shown(self.catalog, self.coverage, self.relevance, lists)
-        if self.constant:
-            features = np.pad(features, ((0, 0), (0, 0), (0, 1)), constant_values=1.0)
-        return np.pad(features, ((0, 0), (0, 0), (0, len(self._more)))) if self._more else features
+        return self._columns.features_of(lists)
 
     def explain(self, ranking: Ranking) -> list[Explanation]:
         """Where each score came from when the list was made: the parts sum to the score."""
         self.check_ranking(ranking)
-        return explanations(ranking, self.catalog, self._n_topics, self._feature_names)
-
-    @property
-    def _feature_names(self) -> tuple[str, ...]:
-        """What the columns after topics are called."""
-        own = self._n_columns - self._n_topics - len(self._more) - self.constant
-        return (*self.catalog.features[:own], *(["constant"] if self.constant else []), *self._more)
+        return explanations(ranking, self.catalog, self._columns.topics, self._columns.feature_names)
 
     def learned(self) -> list[Weight]:
         """Every weight with its standard deviation; with a context also how it changes with each of its numbers."""
         with self._model.lock:
-            return self._named(self.weights, self.covariance.diagonal() ** 0.5)
-
-    def _named(self, weights: FloatArray, deviations: FloatArray) -> list[Weight]:
-        numbers = ("",) if self.context is None else self.context.columns
-        return named_weights(weights, deviations, self.catalog.topics[: self._n_topics], self._feature_names, numbers)
+            return self._columns.named(self.weights, self.covariance.diagonal() ** 0.5)
 
 
 def _rows(ranking: Ranking) -> FloatArray:
     """The features of a list as shown, as kernels take them."""
     return np.ascontiguousarray(ranking.features, dtype=np.float64)
-
-
-def _earned(feedback: Feedback, clicks: list[int], length: int) -> FloatArray:
-    """What each item earned that was seen, from the top: 1 for a click that counts, otherwise 0."""
-    if feedback == "cascade":
-        clicks = clicks[:1]
-    earned = np.zeros(length if feedback == "all" or not clicks else clicks[-1] + 1)
-    earned[clicks] = 1.0
-    return earned

@@ -60,3 +60,7 @@ class PBMTS(KnownBiasPolicy):
             )
             missing = np.flatnonzero(np.isnan(samples))
         return samples
+
+    def compiled_state(self, k: int, rng: np.random.Generator) -> position_based.PBMTSSteps:
+        """Its live counts, and the generator that samples are drawn from."""
+        return position_based.PBMTSSteps(self.places(k), np.empty((TRIES, 2)), rng)

@@ -65,3 +65,7 @@ class PBMUCB(KnownBiasPolicy):
         bounds = np.empty(self.n_items)
         position_based.upper_bounds(self.arrays["shown"], self.arrays["clicked"], self.examination, budget, bounds)
         return bounds
+
+    def compiled_state(self, k: int, rng: np.random.Generator) -> position_based.PBMUCBSteps:  # noqa: ARG002
+        """Its live counts."""
+        return position_based.PBMUCBSteps(self.places(k), 1.0 + self.settings.epsilon, np.array([self.n_updates]))

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankfall.arrays import FloatArray
+from rankfall.arrays import FloatArray, IntArray
 from rankfall.errors import ProblemError
+from rankfall.kernels import position_based
 from rankfall.policies.policy import Policy
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request
@@ -82,8 +83,23 @@ class KnownBiasPolicy(PositionPolicy):
     def choose(self, request: Request, rng: np.random.Generator) -> Ranking:
         """The items with the highest scores, the best where users look most."""
         scores = self.scores(rng)
-        items = request.empty_list()
-        order = np.append(self._order[self._order < request.k], np.arange(self.k, request.k))
+        items, order = request.empty_list(), self._most_examined(request.k)
         order = order[items[order] < 0]
         items[order] = request.rows[np.argsort(-scores[request.rows], kind="stable")[: len(order)]]
         return Ranking.trusted(items, None, self.catalog, scores[items])
+
+    def _most_examined(self, k: int) -> IntArray:
+        """The positions of a list of ``k``, from the most examined on; those that are not known come last."""
+        return np.append(self._order[self._order < k], np.arange(self.k, k))
+
+    def places(self, k: int) -> position_based.Places:
+        """Its live counts, for compiled steps."""
+        return position_based.Places(
+            self.arrays["shown"],
+            self.arrays["clicked"],
+            self.examination,
+            self._most_examined(k),
+            np.empty(self.n_items),
+            np.empty(k, dtype=np.int64),
+            np.empty(k),
+        )

@@ -104,9 +104,7 @@ class RankedEXP3(RankedPolicy):
         """Show what the bandits choose."""
         coins = rng.random(2 * request.k)
         items, chosen, odds = request.empty_list(), np.empty(request.k, dtype=np.int64), np.empty(request.k)
-        log_weights, stale = self.arrays["log_weights"], np.ones(self.k, dtype=bool)
-        table = np.empty(log_weights.shape)
-        ranked.exp3_list(log_weights, self._mixed, request.allowed, coins, items, chosen, odds, table, stale)
+        ranked.exp3_list(self.arrays["log_weights"], self._mixed, request.allowed, coins, items, chosen, odds)
         return Ranking.trusted(items, Choices(chosen.tolist(), odds.tolist()), self.catalog)
 
     def tell(self, chosen: Choices, shown: IntArray, clicked: BoolArray) -> None:
@@ -119,18 +117,15 @@ class RankedEXP3(RankedPolicy):
 
     def compiled_state(self, k: int, rng: np.random.Generator) -> ranked_steps.RankedEXP3Steps:  # noqa: ARG002
         """EXP3 at each position."""
-        log_weights, everything = self.arrays["log_weights"], np.ones(self.n_items, dtype=bool)
-        chosen, odds, table = np.empty(k, dtype=np.int64), np.empty(k), np.empty(log_weights.shape)
-        stale = np.ones(self.k, dtype=bool)
         return ranked_steps.RankedEXP3Steps(
-            log_weights,
+            self.arrays["log_weights"],
             self._mixed,
             self.exploration,
             self._losses,
             self._every,
-            everything,
-            chosen,
-            odds,
-            table,
-            stale,
+            np.ones(self.n_items, dtype=bool),
+            np.empty(k, dtype=np.int64),
+            np.empty(k),
+            np.empty(self.n_items, dtype=bool),
+            ranked.exp3_table(self.k, self.n_items),
         )

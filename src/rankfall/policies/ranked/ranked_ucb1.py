@@ -95,8 +95,15 @@ class RankedUCB1(RankedPolicy):
 
     def compiled_state(self, k: int, rng: np.random.Generator) -> ranked_steps.RankedUCB1Steps:  # noqa: ARG002
         """UCB1 at each position."""
-        known, everything = self.arrays, np.ones(self.n_items, dtype=bool)
-        room = np.empty(k, dtype=np.int64)
+        known = self.arrays
         return ranked_steps.RankedUCB1Steps(
-            known["counts"], known["sums"], known["plays"], self.settings.exploration, self._every, everything, room
+            known["counts"],
+            known["sums"],
+            known["plays"],
+            self.settings.exploration,
+            self._every,
+            np.ones(self.n_items, dtype=bool),
+            np.empty(k, dtype=np.int64),
+            np.empty(self.n_items, dtype=bool),
+            np.empty(self.n_items),
         )

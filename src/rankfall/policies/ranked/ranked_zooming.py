@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from rankfall.arrays import BoolArray, FloatArray, IntArray, finite, frozen
 from rankfall.catalog import Catalog
 from rankfall.errors import ProblemError
-from rankfall.kernels import ranked, ranked_steps
+from rankfall.kernels import zooming
 from rankfall.policies.ranked.policy import Choices, RankedPolicy, RankedSettings
 from rankfall.policies.ranking import Ranking
 from rankfall.policies.request import Request
@@ -90,15 +90,13 @@ class RankedZooming(RankedPolicy):
         shape = (self.k, self.n_items)
         self.arrays = {"counts": np.zeros(shape), "sums": np.zeros(shape), "active": np.zeros(shape, dtype=bool)}
         for position in range(self.k):
-            ranked_steps.cover(
-                self.arrays["counts"][position], self.arrays["active"][position], self.distances, self.radius
-            )
+            zooming.cover(self.arrays["counts"][position], self.arrays["active"][position], self.distances, self.radius)
 
     def choose(self, request: Request, rng: np.random.Generator) -> Ranking:  # noqa: ARG002 - draws nothing
         """Show what the bandits choose."""
         items, chosen = request.empty_list(), np.empty(request.k, dtype=np.int64)
         known = self.arrays
-        ranked.zooming_list(
+        zooming.zooming_list(
             known["counts"],
             known["sums"],
             known["active"],
@@ -114,14 +112,14 @@ class RankedZooming(RankedPolicy):
     def tell(self, chosen: Choices, shown: IntArray, clicked: BoolArray) -> None:
         """Only those down to the first click are told."""
         known, choices = self.arrays, np.array(chosen.items, dtype=np.int64)
-        ranked_steps.zooming_tell(
+        zooming.zooming_tell(
             known["counts"], known["sums"], known["active"], self.distances, self.radius, shown, choices, clicked
         )
 
-    def compiled_state(self, k: int, rng: np.random.Generator) -> ranked_steps.RankedZoomingSteps:  # noqa: ARG002
+    def compiled_state(self, k: int, rng: np.random.Generator) -> zooming.RankedZoomingSteps:  # noqa: ARG002
         """Zooming at each position."""
         known, everything = self.arrays, np.ones(self.n_items, dtype=bool)
-        return ranked_steps.RankedZoomingSteps(
+        return zooming.RankedZoomingSteps(
             known["counts"],
             known["sums"],
             known["active"],
@@ -130,6 +128,7 @@ class RankedZooming(RankedPolicy):
             self.settings.correlated,
             everything,
             np.empty(k, dtype=np.int64),
+            np.empty(self.n_items, dtype=bool),
         )
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import polars as pl
 
-from rankfall.arrays import FloatArray, whole
+from rankfall.arrays import BoolArray, FloatArray, whole
 from rankfall.click_logs import ClickLog
 from rankfall.errors import FileError, ProblemError
 from rankfall.files import reading_parquet, replacing
@@ -30,7 +31,7 @@ from rankfall.users import (
 )
 from rankfall.users.fitting.click_logs import Clicks, read_log
 from rankfall.users.fitting.fitted_table import BY_POSITION, COUNTS, FORMAT, KEY, Model, parameter_table, restored
-from rankfall.users.fitting.prediction import Perplexity, check_positions, first_clicks, perplexity
+from rankfall.users.fitting.prediction import Perplexity, all_clicks, check_positions, first_clicks, perplexity
 from rankfall.users.user import chain_arrays
 
 
@@ -101,6 +102,29 @@ class Fitted:
         log = read_log(held_out)
         return first_clicks(log, self._arrays(log, self.attraction_of(log)[0]))
 
+    def all_clicks(self, held_out: Clicks) -> float:
+        """Log-likelihood of all clicks of other lists, those that the model cannot explain at the lowest probability.
+
+        Items that are not known and probabilities of 0 are treated as in :meth:`perplexity`.
+        """
+        log = read_log(held_out)
+        return all_clicks(log, self._arrays(log, self.attraction_of(log)[0]))
+
+    def over(self, items: Sequence[int | str]) -> Fitted:
+        """The same model of these items, in this order; those that it does not know are like the average one.
+
+        >>> from rankfall.users.fitting import fit_cascade
+        >>> rows = {"list": [1, 2, 2], "position": [1, 1, 2], "item": ["a", "a", "b"], "click": [1, 0, 1]}
+        >>> fit_cascade(pl.DataFrame(rows)).over(["new", "b"]).attraction.round(3)
+        array([0.667, 1.   ])
+        """
+        wanted = pl.Series("item", items, self.items.dtype)
+        known, satisfaction = self._of_items(wanted, self.attraction, self.views), None
+        if self.satisfaction is not None:
+            satisfaction = self._of_items(wanted, self.satisfaction, self._judged)[0]
+        views = np.where(known[1], 0.0, self._of_items(wanted, self.views, self.views)[0])
+        return replace(self, items=wanted, attraction=known[0], views=views, satisfaction=satisfaction)
+
     def attraction_of(self, log: ClickLog) -> tuple[FloatArray, float]:
         """(rows,) attraction of each row of a log, and the share of rows whose item is not known."""
         check_positions(log, self.positions)
@@ -112,11 +136,21 @@ class Fitted:
 
     def _by_row(self, log: ClickLog, values: FloatArray, weights: FloatArray) -> tuple[FloatArray, float]:
         """(rows,) the value of each row's item, or the weighted average if it is not known; and the share of those."""
+        found, missing = self._of_items(log.items, values, weights)
+        return found[log.item], float(missing[log.item].mean())
+
+    def _of_items(self, items: pl.Series, values: FloatArray, weights: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """The value of each of these items, or the weighted average if it is not known; and which are not."""
         known = pl.DataFrame({"item": self.items, "value": values})
-        found = log.items.to_frame("item").join(known, on="item", how="left", maintain_order="left")["value"]
-        missing = found.is_null().to_numpy()
+        found = items.to_frame("item").join(known, on="item", how="left", maintain_order="left")["value"]
         usual = float(np.average(values, weights=weights)) if weights.sum() > 0 else 0.5
-        return found.fill_null(usual).to_numpy()[log.item], float(missing[log.item].mean())
+        return found.fill_null(usual).to_numpy(), found.is_null().to_numpy()
+
+    @property
+    def _judged(self) -> FloatArray:
+        """(items,) how often the item was clicked, as expected under the model."""
+        judged: FloatArray = self.views * self.attraction
+        return judged
 
     def _arrays(self, log: ClickLog, attraction: FloatArray) -> ClickArrays:
         """The chain of the model, for the rows of a log."""
@@ -124,7 +158,7 @@ class Fitted:
         if self.satisfaction is None:
             satisfaction = clicks.satisfaction(log.item.astype(np.int64), attraction)
         else:
-            satisfaction = self._by_row(log, self.satisfaction, self.views * self.attraction)[0]
+            satisfaction = self._by_row(log, self.satisfaction, self._judged)[0]
         return chain_arrays(clicks.chain(self.positions), attraction, satisfaction)
 
     def _clicks(self, k: int) -> ClickModel:

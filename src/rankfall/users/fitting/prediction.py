@@ -58,6 +58,12 @@ def first_clicks(log: ClickLog, user: ClickArrays) -> FloatArray:
     return likelihoods
 
 
+def all_clicks(log: ClickLog, user: ClickArrays) -> float:
+    """Log-likelihood of all clicks of all lists, under any click model; otherwise as in :func:`first_clicks`."""
+    rows = np.arange(len(log.item), dtype=np.int32)
+    return float(click_models.log_likelihood(log.start, rows, log.click, user, LEAST))
+
+
 def check_positions(log: ClickLog, positions: int) -> None:
     """Refuse lists that are longer than those a model was fitted on."""
     if log.positions > positions:
