@@ -4,41 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numba import njit
+from one_by_one import one_by_one
 
-from rankfall.kernels import greedy, item_scores
+from rankfall.kernels import greedy
 from rankfall.kernels.item_scores import Items, items_of
 from rankfall.kernels.item_vectors import vectors_of
 from rankfall.kernels.linear_bounds import new_bounds
 from rankfall.kernels.ridge import State, learn, new_state
 
-# The one definition of a score, by itself: kernels have no entry from Python to it.
-mean_of, variance_of, place = (
-    njit(kernel.py_func) for kernel in (item_scores.mean_of, item_scores.variance_of, item_scores.place)
-)
 KINDS = [(coverage, relevance) for coverage in (False, True) for relevance in (False, True)]
-
-
-def one_by_one(
-    items: Items, state: State, gamma: float, allowed: list[int], fixed: dict[int, int], k: int
-) -> tuple[list[int], list[float], list[float], np.ndarray]:
-    """Algorithm 1 as it is written: at each position every item is scored, and the first of the highest is taken."""
-    columns = len(state.weights)
-    left, scaled, phi = np.ones(columns), np.empty(items.dense.shape[1]), np.empty((k, columns))
-    rows: list[int] = []
-    means: list[float] = []
-    widths: list[float] = []
-    for position in range(k):
-        scored = {}
-        for row in [fixed[position]] if position in fixed else [row for row in allowed if row not in rows]:
-            width = np.sqrt(variance_of(row, items, left, state.covariance, scaled))
-            scored[row] = mean_of(row, items, left, state.weights), width
-        best = max(scored, key=lambda row: (scored[row][0] + gamma * scored[row][1], -row))
-        rows.append(best)
-        means.append(scored[best][0])
-        widths.append(scored[best][1])
-        place(best, items, left, phi[position])
-    return rows, means, widths, phi
 
 
 def a_problem(

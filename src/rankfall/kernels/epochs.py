@@ -9,37 +9,36 @@ import numpy as np
 
 from rankfall.kernels.item_scores import Items
 from rankfall.kernels.item_vectors import ItemVectors
-from rankfall.kernels.jit import bounding, inner, leaf
+from rankfall.kernels.jit import inner, leaf
 from rankfall.kernels.linear_bounds import (
     BLOCK,
-    BOUND,
     MEAN,
     OUT,
-    SLACKS,
-    WIDTH,
+    TERMS,
     Bounds,
-    bound_all,
+    bound_block,
     bring,
+    highest_with,
     new_bounds,
 )
-from rankfall.kernels.ridge import REFRESHES, State
 
 MAX_DRIFT = 0.2
-SHORT = 4
+SHORT = 4  # lists that a new model ranks without shortlists
 LONG = 128
 TOO_LONG = 4096
+SLACK = 1e-8  # far above what rounding may raise the square of a width within an epoch, of the size of its terms
 NO_ROOM, NOT_YET = -1, -2  # instead of a node
 
-NODES, ENTRIES, EPOCH, BUILT, LISTS, PLAINLY, PREPARED = range(7)
+NODES, ENTRIES, EPOCH, BUILT, LISTS, PLAINLY, PREPARED, WAIT, BEFORE = range(9)
 """Of :attr:`Shortlists.counts`: sets and entries in use; refreshes when the epoch began; length of the set that the
 bounds hold for; lists ranked in the epoch; whether they are left to the greedy ranker; whether the bounds are those of
-the epoch's model."""
-SCORED, BOUNDED, EPOCHS, SHORTLISTS, PLAIN, VISITED = range(7, 13)
+the epoch's model; after how many lists shortlists are tried again or given up; entries gone through before the epoch.
+"""
+SCORED, BOUNDED, EPOCHS, SHORTLISTS, PLAIN, VISITED = range(9, 15)
 """Of :attr:`Shortlists.counts`, for whoever measures: items scored, items bounded, epochs, shortlists made, lists left
 to the greedy ranker, entries gone through."""
 
 LENGTH, FIRST, SIZE, GUESS = range(4)  # columns of Nodes.whole; the set itself, ascending, comes after them
-NOW, END = range(2)  # columns of Nodes.outside
 ITEM_MEAN, ITEM_WIDTH, SEEN, ITEM_SLACK = range(4)  # rows of Entries.numbers
 BEST_BOUND, EXACT_MEAN, EXACT_WIDTH = range(3)  # rows of Opened.numbers
 DENSE, WHOLE = range(2)  # rows of Room.today
@@ -59,7 +58,7 @@ class Nodes(NamedTuple):
     table: Any  # hash table of nodes, -1 for none
     key: Any  # (N) hash of the set
     whole: Any  # (N, 4 + k) its size; where its shortlist begins in Entries, and its length; the winner last time or -1
-    outside: Any  # (N, 2) highest bound of the items left out, at drift 0 and at MAX_DRIFT
+    outside: Any  # (N, 1) what no item left out exceeds in the epoch
     guess: Any  # (k) the winner last time at each position, where one shortlist serves all
 
 
@@ -84,7 +83,8 @@ class Room(NamedTuple):
     left: Any  # (n)
     scaled: Any  # (m)
     prefix: Any  # (k) items placed, ascending
-    today: Any  # (2, L) what dense columns give to the mean of every item today, and its whole mean; see _means
+    today: Any  # (2, L) what dense columns give to the mean of every item today, and its whole mean
+    none: Any  # (n) zeros
 
 
 class Shortlists(NamedTuple):
@@ -96,7 +96,7 @@ class Shortlists(NamedTuple):
     opened: Opened
     room: Room
     bounds: Bounds
-    counts: Any  # (13)
+    counts: Any  # (15)
 
 
 def new_shortlists(items: Items, vectors: ItemVectors, columns: int, k: int) -> Shortlists:
@@ -104,20 +104,27 @@ def new_shortlists(items: Items, vectors: ItemVectors, columns: int, k: int) -> 
     n_items, m = items.dense.shape
     n_nodes = 2048
     n_entries = max(1 << 16, min(16 * n_items, 1_600_000), 4 * n_items)  # memory is taken as they are used
-    counts = np.zeros(13, dtype=np.int64)
-    counts[EPOCH], counts[PLAINLY] = -1, 1
+    counts = np.zeros(15, dtype=np.int64)
+    counts[EPOCH], counts[PLAINLY], counts[WAIT] = -1, 1, SHORT
     return Shortlists(
         Epoch(np.empty(columns), np.empty((columns, columns)), np.empty((columns, columns))),
         Nodes(
             table=np.empty(4 * n_nodes, dtype=np.int64),
             key=np.empty(n_nodes, dtype=np.uint64),
             whole=np.empty((n_nodes, 4 + k), dtype=np.int64),
-            outside=np.empty((n_nodes, 2)),
+            outside=np.empty((n_nodes, 1)),
             guess=np.empty(k, dtype=np.int64),
         ),
         Entries(np.empty(n_entries, dtype=np.int64), np.empty((4, n_entries))),
         Opened(np.empty((3, n_items)), np.empty(n_items, dtype=np.int8)),
-        Room(np.empty(k), np.empty(columns), np.empty(m), np.empty(k, dtype=np.int64), np.empty((2, n_items))),
+        Room(
+            top=np.empty(k),
+            left=np.empty(columns),
+            scaled=np.empty(m),
+            prefix=np.empty(k, dtype=np.int64),
+            today=np.empty((2, n_items), dtype=np.float32),
+            none=np.zeros(columns),
+        ),
         new_bounds(vectors),
         counts,
     )
@@ -170,57 +177,63 @@ def insert(prefix: Any, length: int, item: int) -> None:
 # Making a shortlist
 
 
-@bounding
-def highest_with(bound: Any, width: Any, more: float) -> float:
-    """The highest bound, with so many widths more."""
-    highest = OUT
-    for i in range(len(bound)):
-        highest = max(highest, bound[i] + more * width[i])
+@inner
+def highest_of_all(bounds: Bounds, gamma: float) -> float:
+    """The highest bound, with so many widths above the mean."""
+    highest = float(OUT)
+    for block in range(len(bounds.top)):
+        highest = max(highest, highest_with(bounds.numbers, bounds.line, block, gamma))
     return highest
 
 
 @inner
-def _cut(bound: Any, width: Any, top: Any, gamma: float, wanted: int) -> float:
+def _cut(bounds: Bounds, top: Any, gamma: float, wanted: int) -> float:
     """A score that the ``wanted`` best items will most likely keep to the end of the epoch.
 
     They may sink by MAX_DRIFT widths, and by what their widths shrink. A wrong guess costs an epoch, not a wrong list.
     """
-    back = 0.05 * gamma + MAX_DRIFT
+    less = 0.95 * gamma - MAX_DRIFT
     if wanted == 1:
-        return highest_with(bound, width, -back)
-    best = top[:wanted]  # ascending
+        return highest_of_all(bounds, less)
+    best, value = top[:wanted], bounds.line[0]  # best: ascending
     best[:] = -np.inf
-    for item in range(len(bound)):
-        value = bound[item] - back * width[item]
-        if value > best[0]:
-            i = 1
-            while i < wanted and best[i] < value:
-                best[i - 1] = best[i]
-                i += 1
-            best[i - 1] = value
+    for block in range(len(bounds.top)):
+        for item in range(bound_block(bounds.numbers, bounds.line, block, less)):
+            if value[item] > best[0]:
+                i = 1
+                while i < wanted and best[i] < value[item]:
+                    best[i - 1] = best[i]
+                    i += 1
+                best[i - 1] = value[item]
     return best[0]
 
 
 @inner
-def bound_what_follows(vectors: ItemVectors, lists: Shortlists, gamma: float, length: int) -> None:
-    """Bound every item that may follow the present set, which has this length, with the model of the epoch."""
+def bound_what_follows(vectors: ItemVectors, lists: Shortlists, gamma: float, length: int) -> bool:
+    """Bound every item that may follow the present set, which has this length, with the model of the epoch.
+
+    False if single precision cannot.
+    """
     bounds, counts, room, epoch = lists.bounds, lists.counts, lists.room, lists.epoch
     follows = counts[BUILT] >= 0 and counts[BUILT] == length - 1
-    bring(vectors, epoch.weights, epoch.covariance, room.left, bounds, counts[PREPARED] == 0, not follows)
+    _, tolerance = bring(
+        vectors, epoch.weights, epoch.covariance, gamma, room.left, bounds, counts[PREPARED] == 0, not follows, True
+    )
     counts[PREPARED], counts[BUILT] = 1, length
     for i in range(length):
         bounds.numbers[MEAN, room.prefix[i]] = OUT
-    bound_all(bounds, gamma)
+    return tolerance < np.inf
 
 
 @leaf
 def write_entry(entries: Entries, entry: int, item: int, bounds: Bounds) -> None:
-    """Put an item on a shortlist."""
+    """Put an item on a shortlist; its width is in ``bounds.line``."""
+    width = bounds.line[1, item % BLOCK]
     entries.item[entry] = item
     entries.numbers[ITEM_MEAN, entry] = bounds.numbers[MEAN, item]
-    entries.numbers[ITEM_WIDTH, entry] = bounds.numbers[WIDTH, item]
-    entries.numbers[SEEN, entry] = bounds.numbers[WIDTH, item]
-    entries.numbers[ITEM_SLACK, entry] = bounds.numbers[SLACKS, item]
+    entries.numbers[ITEM_WIDTH, entry] = width
+    entries.numbers[SEEN, entry] = width
+    entries.numbers[ITEM_SLACK, entry] = SLACK * bounds.numbers[TERMS, item] ** 2
 
 
 @inner
@@ -242,61 +255,23 @@ def write_node(lists: Shortlists, node: int, key: Any, length: int, at: int, siz
 def build(vectors: ItemVectors, lists: Shortlists, gamma: float, wanted: int, key: Any, length: int, at: int) -> int:
     """Make the node of the present set, with a shortlist for its ``wanted`` best items; or NO_ROOM, or NOT_YET."""
     nodes, entries, bounds, counts, room = lists.nodes, lists.entries, lists.bounds, lists.counts, lists.room
-    bound, width = bounds.numbers[BOUND], bounds.numbers[WIDTH]
-    node, first = counts[NODES], counts[ENTRIES]
-    if node == len(nodes.key) or first + len(bound) > len(entries.item):
+    node, first, n_items = counts[NODES], counts[ENTRIES], len(vectors.rows)
+    if node == len(nodes.key) or first + n_items > len(entries.item):
         return NO_ROOM
-    most = max(TOO_LONG, len(bound) // 16)
-    bound_what_follows(vectors, lists, gamma, length)
-    cut = _cut(bound, width, room.top, gamma, wanted)
-    size, now, end = 0, OUT, OUT
-    for low in range(0, len(bound), BLOCK):
-        high = min(low + BLOCK, len(bound))
-        highest = highest_with(bound[low:high], width[low:high], MAX_DRIFT)
-        if highest < cut:
-            now, end = max(now, bounds.top[low // BLOCK]), max(end, highest)
+    most = max(TOO_LONG, n_items // 16)
+    if not bound_what_follows(vectors, lists, gamma, length):
+        return NOT_YET
+    cut = _cut(bounds, room.top, gamma, wanted)
+    later, size = bounds.line[0], 0
+    for block in range(len(bounds.top)):
+        if highest_with(bounds.numbers, bounds.line, block, gamma + MAX_DRIFT) < cut:
             continue
-        for item in range(low, high):
-            later = bound[item] + MAX_DRIFT * width[item]
-            if later >= cut:
+        for i in range(bound_block(bounds.numbers, bounds.line, block, gamma + MAX_DRIFT)):
+            if later[i] >= cut:
                 if size == most:
                     return NOT_YET
-                write_entry(entries, first + size, item, bounds)
+                write_entry(entries, first + size, block * BLOCK + i, bounds)
                 size += 1
-            else:
-                now, end = max(now, bound[item]), max(end, later)
-    nodes.outside[node, NOW], nodes.outside[node, END] = now, end
+    nodes.outside[node, 0] = cut if size < n_items - length else OUT
     write_node(lists, node, key, length, at, size)
     return node
-
-
-# Epochs
-
-
-@inner
-def start_epoch(state: State, epoch: Epoch, nodes: Nodes, counts: Any, plainly: bool) -> None:
-    """Copy the model and forget every shortlist."""
-    n = len(state.weights)
-    for i in range(n):
-        epoch.weights[i] = state.weights[i]
-        for j in range(n):
-            epoch.covariance[i, j] = state.covariance[i, j]
-            epoch.gram[i, j] = state.gram[i, j]
-    if not plainly:
-        nodes.table[:] = -1
-        nodes.guess[:] = -1
-    counts[NODES], counts[ENTRIES], counts[EPOCH], counts[LISTS] = 0, 0, state.counts[REFRESHES], 0
-    counts[BUILT], counts[PLAINLY], counts[PREPARED] = -1, plainly, 0
-    counts[EPOCHS] += 1
-
-
-@bounding
-def drift_from(gram: Any, now: Any, then: Any) -> float:
-    """``|w - w0|`` in the norm of O0, rounded up."""
-    total = 0.0
-    for i in range(len(now)):
-        inside = 0.0
-        for j in range(len(now)):
-            inside += gram[i, j] * (now[j] - then[j])
-        total += inside * (now[i] - then[i])
-    return np.sqrt(max(total, 0.0)) * (1.0 + 1e-6)

@@ -10,8 +10,18 @@ import numpy as np
 
 from rankfall.kernels.item_scores import Items, mean_of, place, variance_of
 from rankfall.kernels.item_vectors import ItemVectors
-from rankfall.kernels.jit import compiled, entry, inner
-from rankfall.kernels.linear_bounds import BLOCK, BOUND, MEAN, OUT, Bounds, bound_all, bring, tolerance_of
+from rankfall.kernels.jit import compiled, entry, inner, part
+from rankfall.kernels.linear_bounds import (
+    BLOCK,
+    LOWEST,
+    MEAN,
+    OUT,
+    Bounds,
+    bound_all,
+    bound_block,
+    bring,
+    highest_with,
+)
 from rankfall.kernels.ridge import State
 
 
@@ -21,7 +31,8 @@ class Room(NamedTuple):
     left: Any  # (n)
     scaled: Any  # (m)
     chosen: Any  # (k) indices to ``vectors.rows``
-    exact: Any  # (L) whether a bound is the score; (0) where something diminishes
+    known: Any  # (L) whether the score is known; (0) where something diminishes
+    scores: Any  # (3, L) score, mean and width then
 
 
 def new_room(items: Items, vectors: ItemVectors, columns: int, k: int) -> Room:
@@ -32,6 +43,7 @@ def new_room(items: Items, vectors: ItemVectors, columns: int, k: int) -> Room:
         np.empty(items.dense.shape[1]),
         np.empty(k, dtype=np.int64),
         np.empty(len(vectors.rows) if still else 0, dtype=np.bool_),
+        np.empty((3, len(vectors.rows) if still else 0)),
     )
 
 
@@ -45,31 +57,77 @@ def score(item: int, items: Items, state: State, left: Any, scaled: Any) -> tupl
     return mean, np.sqrt(variance_of(item, items, left, state.covariance, scaled))
 
 
+@part
+def bound_free(
+    vectors: ItemVectors, blocked: Any, chosen: Any, state: State, gamma: float, left: Any, bounds: Bounds, fresh: bool
+) -> float:
+    """Bound all items that are not blocked or chosen, for what is ``left``: anew if the list is ``fresh``.
+
+    Returns by how much a score may be above its bound.
+    """
+    anew, tolerance = bring(vectors, state.weights, state.covariance, gamma, left, bounds, fresh, fresh, gamma != 0.0)
+    if anew:
+        for i in blocked:
+            bounds.numbers[MEAN, i] = OUT
+        for i in chosen:
+            bounds.numbers[MEAN, i] = OUT
+    bound_all(bounds, gamma)
+    return tolerance
+
+
 @inner
-def _highest(bounds: Bounds) -> int:
+def _highest(bounds: Bounds, gamma: float) -> int:
     """Where the highest bound is."""
     block = 0
     for b in range(1, len(bounds.top)):
         if bounds.top[b] > bounds.top[block]:
             block = b
-    bound = bounds.numbers[BOUND]
-    best = block * BLOCK
-    for i in range(best + 1, min(best + BLOCK, len(bound))):
+    best, bound = 0, bounds.line[0]
+    for i in range(bound_block(bounds.numbers, bounds.line, block, gamma)):
         if bound[i] > bound[best]:
             best = i
-    return best
+    return block * BLOCK + best
 
 
 @inner
-def take_out(i: int, bounds: Bounds) -> None:
+def take_out(i: int, bounds: Bounds, gamma: float) -> None:
     """An item cannot be chosen any more."""
-    bound = bounds.numbers[BOUND]
     bounds.numbers[MEAN, i] = OUT
-    bound[i] = OUT
-    begin, top = i - i % BLOCK, OUT
-    for other in range(begin, min(begin + BLOCK, len(bound))):
-        top = max(top, bound[other])
-    bounds.top[i // BLOCK] = top
+    bounds.top[i // BLOCK] = highest_with(bounds.numbers, bounds.line, i // BLOCK, gamma)
+
+
+@part
+def _best(
+    room: Room, items: Items, vectors: ItemVectors, state: State, gamma: float, bounds: Bounds, tolerance: float
+) -> tuple[int, float, float, int]:
+    """The item with the highest score, its mean and width, and how many scores it took; of equals the lowest row.
+
+    ``tolerance``: by how much a score may be above its bound.
+    """
+    bound, still = bounds.line[0], len(room.known) > 0
+    first = _highest(bounds, gamma)
+    best, highest, reach, scored = -1, -np.inf, LOWEST, 0
+    best_mean, best_width = 0.0, 0.0
+    for block in range(-1, len(bounds.top)):  # the highest bound before all others
+        if block >= 0 and bounds.top[block] < reach:
+            continue
+        begin, n = (first, 1) if block < 0 else (block * BLOCK, bound_block(bounds.numbers, bounds.line, block, gamma))
+        for i in range(begin, begin + n):
+            if (block >= 0 and bound[i - begin] < reach) or i == best:
+                continue
+            if still and room.known[i]:
+                value, mean, width = room.scores[0, i], room.scores[1, i], room.scores[2, i]
+            else:
+                mean, width = score(vectors.rows[i], items, state, room.left, room.scaled)
+                value = mean + gamma * width
+                scored += 1
+                if still:
+                    room.known[i] = True
+                    room.scores[0, i], room.scores[1, i], room.scores[2, i] = value, mean, width
+            if best < 0 or value > highest or (value == highest and i < best):
+                best, highest, best_mean, best_width = i, value, mean, width
+                reach = max(highest - tolerance, LOWEST)
+    return best, best_mean, best_width, scored
 
 
 @compiled
@@ -102,55 +160,24 @@ def rank_in(
     ``vectors.rows`` without those at the indices ``blocked``. Of equal scores the lowest row wins. ``bounds``
     and ``room`` are work space.
     """
-    left, scaled, chosen, exact = room.left, room.scaled, room.chosen, room.exact
+    left, chosen = room.left, room.chosen
     left[:] = 1.0
-    exact[:] = False
+    room.known[:] = False
     n_chosen, scored = 0, 0
     still = not (items.coverage_diminishes or items.relevance_diminishes)
-    bound = bounds.numbers[BOUND]
-    fresh = True
+    fresh, tolerance = True, 0.0
     for position in range(len(out)):
         if out[position] >= 0:
-            means[position], widths[position] = score(out[position], items, state, left, scaled)
+            means[position], widths[position] = score(out[position], items, state, left, room.scaled)
             scored += 1
         else:
             if fresh or not still:
-                bring(vectors, state.weights, state.covariance, left, bounds, fresh, fresh)
-                if fresh or vectors.diminishes:
-                    for i in blocked:
-                        bounds.numbers[MEAN, i] = OUT
-                    for i in range(n_chosen):
-                        bounds.numbers[MEAN, chosen[i]] = OUT
-                bound_all(bounds, gamma)
+                tolerance = bound_free(vectors, blocked, chosen[:n_chosen], state, gamma, left, bounds, fresh)
                 fresh = False
-            tolerance = tolerance_of(vectors, state.weights, left)
-            first = _highest(bounds)
-            best, highest = -1, -np.inf
-            mean, width = 0.0, 0.0
-            for block in range(-1, len(bounds.top)):  # the highest bound before all others
-                if block >= 0 and bounds.top[block] + tolerance < highest:
-                    continue
-                begin = first if block < 0 else block * BLOCK
-                end = first + 1 if block < 0 else min(begin + BLOCK, len(bound))
-                for i in range(begin, end):
-                    if bound[i] + tolerance < highest or i == best:
-                        continue
-                    if still and exact[i]:
-                        value = bound[i]
-                    else:
-                        mean, width = score(vectors.rows[i], items, state, left, scaled)
-                        value = mean + gamma * width
-                        scored += 1
-                        if still:
-                            exact[i] = True
-                            bound[i] = value
-                    if best < 0 or value > highest or (value == highest and i < best):
-                        best, highest = i, value
-                        means[position], widths[position] = mean, width
-            if still:  # the score of the winner may be known from a position above
-                means[position], widths[position] = score(vectors.rows[best], items, state, left, scaled)
+            best, means[position], widths[position], n = _best(room, items, vectors, state, gamma, bounds, tolerance)
+            scored += n
             out[position] = vectors.rows[best]
-            take_out(best, bounds)
+            take_out(best, bounds, gamma)
             chosen[n_chosen] = best
             n_chosen += 1
         place(out[position], items, left, features[position])

@@ -7,12 +7,16 @@ import numpy as np
 from rankfall.kernels.item_scores import Items
 from rankfall.kernels.jit import entry
 
+UNIT = 2.0**-24
+"""What a number in single precision loses at most, of its size."""
+CHANGES = 128
+"""How often something may be added to the sums of one item while a list is made, before they start anew."""
 PAIRS_AT_MOST = 4
 """Per coverage entry, on average. Where items have more pairs of topics, their coverage is laid out as dense."""
 
 
 class ItemVectors(NamedTuple):
-    """L of the items, over the n columns of the model: d topics, then m relevance features.
+    """L of the items, over the n columns of the model: d topics, then m relevance features; in single precision.
 
     Where most items have few topics, coverage is kept as entries. Where they have many, it is dense as well.
     """
@@ -29,41 +33,49 @@ class ItemVectors(NamedTuple):
     pair_row: Any  # (Q) the item of each pair
     pair_weight: Any  # (Q) the product of both coverages
     norm: float  # the largest |phi| of any item while nothing grows
+    most: int  # the most topics of any item, where coverage is kept as entries
+    rounding: float  # what sums over columns lose at most, of the size of their terms; see linear_bounds
 
 
 def vectors_of(items: Items, rows: Any) -> ItemVectors:
     """Lay out these rows, given in ascending order."""
     n_items, m, d = len(rows), items.dense.shape[1], items.topics
-    entries, pairs, longest = _sizes(items, rows)
+    entries, pairs, most, longest = _sizes(items, rows)
     sparse = pairs <= PAIRS_AT_MOST * entries
     if not sparse:
-        entries = pairs = 0
+        entries = pairs = most = 0
+    columns, single, index = m if sparse else d + m, np.float32, np.uint32
+    fours, once = (columns + 3) // 4, most * (most + 1) // 2
+    additions = 40 + 2 * columns + fours * (fours + 1) // 2 + 2 * once + CHANGES
     vectors = ItemVectors(
         rows=rows,
-        dense=np.empty((m if sparse else d + m, n_items)),
+        dense=np.empty((columns, n_items), dtype=single),
         first_dense=d if sparse else 0,
         diminishes=items.relevance_diminishes or (items.coverage_diminishes and not sparse),
         first=np.zeros(d + 1, dtype=np.int64),
-        row=np.empty(entries, dtype=np.int64),
-        weight=np.empty(entries),
-        copied=np.empty((m, entries)),
+        row=np.empty(entries, dtype=index),
+        weight=np.empty(entries, dtype=single),
+        copied=np.empty((m, entries), dtype=single),
         pair_first=np.zeros(d * d + 1, dtype=np.int64),
-        pair_row=np.empty(pairs, dtype=np.int64),
-        pair_weight=np.empty(pairs),
+        pair_row=np.empty(pairs, dtype=index),
+        pair_weight=np.empty(pairs, dtype=single),
         norm=longest**0.5,
+        most=most,
+        rounding=1.25 * UNIT * additions,
     )
     _lay_out(items, vectors, np.empty(d + 1, dtype=np.int64), np.empty(d * d + 1, dtype=np.int64))
     return vectors
 
 
 @entry
-def _sizes(items: Items, rows: Any) -> tuple[int, int, float]:
-    """Entries of coverage, pairs of topics, and the largest ``|phi|^2``."""
-    entries, pairs, longest = 0, 0, 0.0
+def _sizes(items: Items, rows: Any) -> tuple[int, int, int, float]:
+    """Entries of coverage, pairs of topics, the most topics of an item, and the largest ``|phi|^2``."""
+    entries, pairs, most, longest = 0, 0, 0, 0.0
     for i in range(len(rows)):
         item = rows[i]
         begin, end = items.start[item], items.start[item + 1]
         entries += end - begin
+        most = max(most, end - begin)
         pairs += (end - begin) * (end - begin - 1) // 2
         square = 0.0
         for p in range(begin, end):
@@ -71,7 +83,7 @@ def _sizes(items: Items, rows: Any) -> tuple[int, int, float]:
         for q in range(items.dense.shape[1]):
             square += items.dense[item, q] * items.dense[item, q]
         longest = max(longest, square)
-    return entries, pairs, longest
+    return entries, pairs, most, longest
 
 
 @entry

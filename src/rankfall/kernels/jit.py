@@ -115,6 +115,11 @@ def leaf(function: F) -> F:
     return _compile(function, _nrt=False, no_cpython_wrapper=True, forceinline=True)
 
 
+def part(function: F) -> F:
+    """A piece of the kernels that call it, which is compiled with them and not by itself."""
+    return _compile(function, _nrt=False, no_cpython_wrapper=True, inline="always")
+
+
 def bounding(function: F) -> F:
     """An inner kernel for bounds, whose last bits do not matter: sums may be reordered to run on vectors."""
     return _compile(function, _nrt=False, no_cpython_wrapper=True, fastmath=True)

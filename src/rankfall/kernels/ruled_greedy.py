@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from rankfall.kernels.greedy import Room, score, take_out
+from rankfall.kernels.greedy import Room, bound_free, score, take_out
 from rankfall.kernels.item_scores import Items, place
 from rankfall.kernels.item_vectors import ItemVectors
 from rankfall.kernels.jit import entry, inner
-from rankfall.kernels.linear_bounds import BLOCK, BOUND, MEAN, OUT, Bounds, bound_all, bring, tolerance_of
+from rankfall.kernels.linear_bounds import BLOCK, LOWEST, Bounds, bound_block
 from rankfall.kernels.list_rules import (
     Rules,
     barred_by,
@@ -27,34 +27,17 @@ from rankfall.kernels.ridge import State
 
 
 @inner
-def _bound_free(
-    vectors: ItemVectors, blocked: Any, chosen: Any, state: State, gamma: float, left: Any, bounds: Bounds, fresh: bool
-) -> None:
-    """Bound all items that are not blocked or chosen, for what is ``left``: anew if the list is ``fresh``.
-
-    The plain ranker does the same in its loop, where a call would cost dense columns a tenth of a list; here it is the
-    loop that would take half as long again.
-    """
-    bring(vectors, state.weights, state.covariance, left, bounds, fresh, fresh)
-    if fresh or vectors.diminishes:
-        for i in blocked:
-            bounds.numbers[MEAN, i] = OUT
-        for i in chosen:
-            bounds.numbers[MEAN, i] = OUT
-    bound_all(bounds, gamma)
-
-
-@inner
-def _highest_allowed(vectors: ItemVectors, bounds: Bounds, rules: Rules, out: Any, position: int) -> int:
+def _highest_allowed(vectors: ItemVectors, bounds: Bounds, gamma: float, rules: Rules, out: Any, position: int) -> int:
     """Where the highest bound of an item is that is allowed at a position; -1 if none is."""
-    bound, best, highest = bounds.numbers[BOUND], -1, OUT / 2.0
+    bound, best, highest = bounds.line[0], -1, LOWEST
     for block in range(len(bounds.top)):
         if bounds.top[block] <= highest:
             continue
-        for i in range(block * BLOCK, min(block * BLOCK + BLOCK, len(bound))):
-            row = vectors.rows[i]
+        low = block * BLOCK
+        for i in range(bound_block(bounds.numbers, bounds.line, block, gamma)):
+            row = vectors.rows[low + i]
             if bound[i] > highest and not rules.taken[row] and barred_by(rules, row, out, position) < 0:
-                best, highest = i, bound[i]
+                best, highest = low + i, bound[i]
     return best
 
 
@@ -65,6 +48,7 @@ def _best(
     state: State,
     gamma: float,
     bounds: Bounds,
+    tolerance: float,
     room: Room,
     rules: Rules,
     out: Any,
@@ -76,14 +60,14 @@ def _best(
 
     Its index, score, mean and width, and how many scores it took. One that is not allowed must score ``floor``.
     """
-    bound, tolerance = bounds.numbers[BOUND], tolerance_of(vectors, state.weights, room.left)
+    bound, reach = bounds.line[0], max(floor - tolerance, LOWEST)
     best, highest, best_mean, best_width, scored = -1, floor, 0.0, 0.0, 0
     for block in range(-1 if first >= 0 else 0, len(bounds.top)):  # the highest bound before all others
-        if block >= 0 and bounds.top[block] + tolerance < highest:
+        if block >= 0 and bounds.top[block] < reach:
             continue
-        low = first if block < 0 else block * BLOCK
-        for i in range(low, first + 1 if block < 0 else min(low + BLOCK, len(bound))):
-            if bound[i] + tolerance < highest or i == best or rules.taken[vectors.rows[i]]:
+        low, n = (first, 1) if block < 0 else (block * BLOCK, bound_block(bounds.numbers, bounds.line, block, gamma))
+        for i in range(low, low + n):
+            if (block >= 0 and bound[i - low] < reach) or i == best or rules.taken[vectors.rows[i]]:
                 continue
             if block >= 0 and (barred_by(rules, vectors.rows[i], out, position) < 0) != (first >= 0):
                 continue
@@ -92,6 +76,7 @@ def _best(
             scored += 1
             if value > highest or (value == highest and (best < 0 or i < best)):
                 best, highest, best_mean, best_width = i, value, mean, width
+                reach = max(highest - tolerance, LOWEST)
     return best, highest, best_mean, best_width, scored
 
 
@@ -123,7 +108,7 @@ def rank_under_rules(
     for i in blocked:
         rules.taken[vectors.rows[i]] = True
     ruled = with_servers(rules, begin(rules, vectors.rows, out))
-    left, scored, fresh = room.left, 0, True
+    left, scored, fresh, tolerance = room.left, 0, True, 0.0
     left[:] = 1.0
     still = not (items.coverage_diminishes or items.relevance_diminishes)
     n_chosen = 0
@@ -135,25 +120,27 @@ def rank_under_rules(
             scored += 1
         else:
             if fresh or not still:
-                _bound_free(vectors, blocked, room.chosen[:n_chosen], state, gamma, left, bounds, fresh)
+                tolerance = bound_free(vectors, blocked, room.chosen[:n_chosen], state, gamma, left, bounds, fresh)
                 fresh = False
             open_position(ruled, out, position)
-            first = _highest_allowed(vectors, bounds, ruled, out, position)
+            first = _highest_allowed(vectors, bounds, gamma, ruled, out, position)
             if first < 0:
                 relax(ruled, vectors.rows, out, position)
-                first = _highest_allowed(vectors, bounds, ruled, out, position)
+                first = _highest_allowed(vectors, bounds, gamma, ruled, out, position)
             best, highest, means[position], widths[position], n = _best(
-                items, vectors, state, gamma, bounds, room, ruled, out, position, first, -np.inf
+                items, vectors, state, gamma, bounds, tolerance, room, ruled, out, position, first, -np.inf
             )
             scored += n
-            other, value, _, _, n = _best(items, vectors, state, gamma, bounds, room, ruled, out, position, -1, highest)
+            other, value, _, _, n = _best(
+                items, vectors, state, gamma, bounds, tolerance, room, ruled, out, position, -1, highest
+            )
             scored += n
             if other >= 0 and (value > highest or other < best):
                 held[position] = vectors.rows[other]
                 held_by[position] = barred_by(ruled, vectors.rows[other], out, position)
                 held_scores[position] = value
             fill_position(ruled, out, position, vectors.rows[best])
-            take_out(best, bounds)
+            take_out(best, bounds, gamma)
             room.chosen[n_chosen] = best
             n_chosen += 1
         place(out[position], items, left, features[position])

@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from rankfall.kernels.epoch_lengths import begin_list, leave, position_cost, start_epoch
 from rankfall.kernels.epochs import (
     BEST_BOUND,
-    BUILT,
-    END,
     ENTRIES,
-    EPOCH,
     EXACT_MEAN,
     EXACT_WIDTH,
     FIRST,
@@ -25,29 +23,23 @@ from rankfall.kernels.epochs import (
     LONG,
     MAX_DRIFT,
     NODES,
-    NOW,
-    PLAIN,
     PLAINLY,
-    PREPARED,
-    SHORT,
     SIZE,
     VISITED,
     Shortlists,
     bound_what_follows,
-    drift_from,
     find,
     hash_of,
-    highest_with,
+    highest_of_all,
     insert,
     new_shortlists,
-    start_epoch,
     write_entry,
     write_node,
 )
 from rankfall.kernels.item_scores import Items, place
 from rankfall.kernels.item_vectors import ItemVectors
 from rankfall.kernels.jit import entry, inner
-from rankfall.kernels.linear_bounds import BLOCK, BOUND, OUT, WIDTH, tolerance_of
+from rankfall.kernels.linear_bounds import BLOCK, LOWEST, OUT, bound_block, highest_with
 from rankfall.kernels.list_rules import (
     Rules,
     barred_by,
@@ -57,11 +49,11 @@ from rankfall.kernels.list_rules import (
     find_broken,
     open_position,
 )
-from rankfall.kernels.ridge import REFRESHES, State
-from rankfall.kernels.shortlists import best_of, means_of_today, open_shortlist
+from rankfall.kernels.ridge import State
+from rankfall.kernels.shortlists import best_of, means_of_today, open_shortlist, tolerance_in
 
-ALLOWED, LAST = 2, 4
-"""More columns of Nodes.outside: two for the items that rules allow, and the one of them that won last time, or -1."""
+ALLOWED, LAST = 1, 2
+"""More columns of Nodes.outside: one for the items that rules allow, and the one of them that won last time, or -1."""
 WANTED = 4
 """How many of the best items that are allowed a shortlist is made for: the other rules may forbid some."""
 
@@ -69,7 +61,7 @@ WANTED = 4
 def new_ruled_shortlists(items: Items, vectors: ItemVectors, columns: int, k: int) -> Shortlists:
     """Room for lists of up to ``k`` items."""
     made = new_shortlists(items, vectors, columns, max(k, WANTED))
-    return made._replace(nodes=made.nodes._replace(outside=np.empty((len(made.nodes.key), 5))))
+    return made._replace(nodes=made.nodes._replace(outside=np.empty((len(made.nodes.key), 3))))
 
 
 @inner
@@ -78,25 +70,21 @@ def _cuts(
 ) -> tuple[float, float]:
     """Scores that the best of all, and the WANTED best of those allowed, will most likely keep in this epoch."""
     bounds, best = lists.bounds, lists.room.top[:WANTED]  # ascending
-    bound, width = bounds.numbers[BOUND], bounds.numbers[WIDTH]
-    back = 0.05 * gamma + MAX_DRIFT
+    less, value = 0.95 * gamma - MAX_DRIFT, bounds.line[0]
     best[:] = -np.inf
-    for low in range(0, len(bound), BLOCK):
-        if bounds.top[low // BLOCK] <= best[0]:
-            continue
-        for item in range(low, min(low + BLOCK, len(bound))):
-            value = bound[item] - back * width[item]
+    for block in range(len(bounds.top)):
+        for i in range(bound_block(bounds.numbers, bounds.line, block, less)):
             if (
-                value > best[0]
-                and bound[item] > OUT / 2.0
-                and not barred_in_any_order(rules, vectors.rows[item], out, position)
+                value[i] > best[0]
+                and value[i] > LOWEST
+                and not barred_in_any_order(rules, vectors.rows[block * BLOCK + i], out, position)
             ):
-                i = 1
-                while i < WANTED and best[i] < value:
-                    best[i - 1] = best[i]
-                    i += 1
-                best[i - 1] = value
-    return highest_with(bound, width, -back), best[0]
+                at = 1
+                while at < WANTED and best[at] < value[i]:
+                    best[at - 1] = best[at]
+                    at += 1
+                best[at - 1] = value[i]
+    return highest_of_all(bounds, less), best[0]
 
 
 @inner
@@ -105,38 +93,26 @@ def _build(
 ) -> int:
     """Make the node of the present set; -1 if there is no room."""
     nodes, entries, bounds, counts = lists.nodes, lists.entries, lists.bounds, lists.counts
-    bound, width = bounds.numbers[BOUND], bounds.numbers[WIDTH]
-    node, first = counts[NODES], counts[ENTRIES]
-    if node == len(nodes.key) or first + len(bound) > len(entries.item):
+    node, first, n_items = counts[NODES], counts[ENTRIES], len(vectors.rows)
+    if node == len(nodes.key) or first + n_items > len(entries.item):
         return -1
-    bound_what_follows(vectors, lists, gamma, length)
+    if not bound_what_follows(vectors, lists, gamma, length):
+        return -1
     cut, cut_allowed = _cuts(vectors, lists, rules, out, gamma, length)
-    outside = nodes.outside[node]
-    outside[:] = OUT
-    outside[LAST] = -1.0
-    size = 0
-    for low in range(0, len(bound), BLOCK):
-        high = min(low + BLOCK, len(bound))
-        highest = highest_with(bound[low:high], width[low:high], MAX_DRIFT)
-        if highest < min(cut, cut_allowed):  # allowed or not: both bounds may only be higher than they need be
-            for column in range(0, 4, ALLOWED):
-                outside[column + NOW] = max(outside[column + NOW], bounds.top[low // BLOCK])
-                outside[column + END] = max(outside[column + END], highest)
+    nodes.outside[node, 0], nodes.outside[node, ALLOWED], nodes.outside[node, LAST] = cut, cut_allowed, -1.0
+    later, size = bounds.line[0], 0
+    for block in range(len(bounds.top)):
+        if highest_with(bounds.numbers, bounds.line, block, gamma + MAX_DRIFT) < min(cut, cut_allowed):
             continue
-        for item in range(low, high):
-            if bound[item] <= OUT / 2.0:
+        for i in range(bound_block(bounds.numbers, bounds.line, block, gamma + MAX_DRIFT)):
+            if later[i] <= LOWEST or later[i] < min(cut, cut_allowed):
                 continue
-            later = bound[item] + MAX_DRIFT * width[item]
-            allowed = later >= cut_allowed and not barred_in_any_order(rules, vectors.rows[item], out, length)
-            if later >= cut or allowed:
+            item = block * BLOCK + i
+            if later[i] >= cut or not barred_in_any_order(rules, vectors.rows[item], out, length):
                 write_entry(entries, first + size, item, bounds)
                 size += 1
-            else:
-                outside[NOW] = max(outside[NOW], bound[item])
-                outside[END] = max(outside[END], later)
-                if later < cut_allowed:
-                    outside[ALLOWED + NOW] = max(outside[ALLOWED + NOW], bound[item])
-                    outside[ALLOWED + END] = max(outside[ALLOWED + END], later)
+    if size == n_items - length:
+        nodes.outside[node, 0] = nodes.outside[node, ALLOWED] = OUT
     write_node(lists, node, key, length, at, size)
     return node
 
@@ -163,21 +139,13 @@ def rank_under_rules(
     Returns False where that one must make the list, with rules that have not been used.
     """
     counts, nodes, entries, opened, room = lists.counts, lists.nodes, lists.entries, lists.opened, lists.room
-    drift = np.inf
-    if counts[EPOCH] == state.counts[REFRESHES]:
-        drift = drift_from(lists.epoch.gram, state.weights, lists.epoch.weights)
-    ended = not drift <= MAX_DRIFT
-    fresh = ended or (counts[PLAINLY] != 0 and counts[LISTS] >= SHORT)
-    if fresh:
-        start_epoch(state, lists.epoch, nodes, counts, ended and counts[LISTS] < SHORT)
-        drift = 0.0
-    counts[LISTS] += 1
+    drift, fresh = begin_list(
+        state, lists.epoch, nodes, counts, position_cost(items, vectors), len(opened.level), len(out)
+    )
     if counts[PLAINLY] != 0:
-        counts[PLAIN] += 1
         return False
     begin(rules, vectors.rows[:0], out)
     room.left[:] = 1.0
-    counts[BUILT] = -1
     key = np.uint64(0)
     bound = opened.numbers[BEST_BOUND]
     dense_known = False
@@ -185,8 +153,7 @@ def rank_under_rules(
     while position < len(out):
         open_position(rules, out, position)
         if rules.target[0] > 0:  # not all quotas can be met, and by how much depends on the order of those above
-            counts[PREPARED] = 0
-            counts[PLAIN] += 1
+            leave(counts, False)
             return False
         node, at = find(nodes, room.prefix, key, position)
         if node < 0:
@@ -194,10 +161,10 @@ def rank_under_rules(
         best, by, other, first = -1, -1, -1, 0
         if node >= 0:
             first, size = nodes.whole[node, FIRST], nodes.whole[node, SIZE]
-            tolerance = tolerance_of(vectors, state.weights, room.left)
+            tolerance = tolerance_in(vectors.norm, vectors.rounding, state.weights, lists.epoch.weights, room.left)
             long = size > LONG + len(opened.level) // 16
             if long:
-                means_of_today(vectors, state.weights, room.left, room.today, vectors.diminishes or not dense_known)
+                means_of_today(vectors, state.weights, room, vectors.diminishes or not dense_known)
                 dense_known = True
             open_shortlist(entries, first, size, opened, room.today, gamma, drift, tolerance, long)
             counts[VISITED] += size
@@ -205,8 +172,7 @@ def rank_under_rules(
                 items, state, entries, opened, room, counts, first, size, gamma, tolerance, nodes.whole[node, GUESS]
             )
             nodes.whole[node, GUESS] = best
-            now, end = nodes.outside[node, NOW], nodes.outside[node, END]
-            if bound[best] > now + (end - now) * (drift / MAX_DRIFT) + tolerance:
+            if bound[best] > nodes.outside[node, 0] + tolerance:
                 by = barred_by(rules, vectors.rows[entries.item[first + best]], out, position)
             else:
                 best = -1
@@ -224,13 +190,11 @@ def rank_under_rules(
                         last = -1
                     best = best_of(items, state, entries, opened, room, counts, first, size, gamma, tolerance, last)
                     nodes.outside[node, LAST] = best
-                    now, end = nodes.outside[node, ALLOWED + NOW], nodes.outside[node, ALLOWED + END]
-                    if not bound[best] > now + (end - now) * (drift / MAX_DRIFT) + tolerance:
+                    if not bound[best] > nodes.outside[node, ALLOWED] + tolerance:
                         best = -1
         if best < 0:  # an item left out might win, or there is no room: a new epoch, or else all items
             if fresh:
-                counts[PREPARED] = 0
-                counts[PLAIN] += 1
+                leave(counts, False)
                 return False
             start_epoch(state, lists.epoch, nodes, counts, False)
             counts[LISTS] = 1

@@ -6,29 +6,27 @@ a **shortlist** that holds the winner for as long as the epoch lasts:
 
 - Within an epoch O only grows, so the width of an item only shrinks: ``|phi|_P <= |phi|_P0``.
 - By Cauchy-Schwarz its mean moves by at most ``|phi|_P0 * drift``, with ``drift = |w - w0|_O0``.
-- Hence ``score <= phi . w0 + (gamma + drift) |phi|_P0``. For the items left out of a shortlist the highest such bound
-  is convex in ``drift``, so it stays below the chord between its values at 0 and MAX_DRIFT (``out_now``, ``out_end``).
+- Hence ``score <= phi . w0 + (gamma + drift) |phi|_P0``, and drift is at most MAX_DRIFT. A shortlist has the items for
+  which that is as high as a score which the winner will most likely keep; so none of those left out gets as high.
 
 A step goes through a shortlist with three bounds, each costlier and sharper than the one before: the one above with the
 width last seen; the mean of today with that width; the score itself. If the winner does not beat what was left out, a
 new epoch starts; if it does not even then, :func:`rankfall.kernels.greedy.rank_in` has to make the list. A refresh of
 the covariance, which may raise it by rounding, also starts a new epoch.
 
-A model that has seen little moves so fast that shortlists do not pay. While epochs are shorter than SHORT lists,
-every list is left to :func:`rankfall.kernels.greedy.rank_in`; and the next SHORT lists, where a shortlist would hold a
-sixteenth of many items. Which of the two makes a list never changes it.
+A model that has seen little moves so fast that shortlists do not pay. While they do not
+(:mod:`rankfall.kernels.epoch_lengths`), every list is left to :func:`rankfall.kernels.greedy.rank_in`; and so are the
+next lists where a shortlist would hold a sixteenth of many items. Which of the two makes a list never changes it.
 """
 
 from typing import Any
 
 import numpy as np
 
+from rankfall.kernels.epoch_lengths import begin_list, leave, position_cost, start_epoch
 from rankfall.kernels.epochs import (
     BEST_BOUND,
-    BUILT,
     DENSE,
-    END,
-    EPOCH,
     EXACT_MEAN,
     EXACT_WIDTH,
     FIRST,
@@ -38,15 +36,10 @@ from rankfall.kernels.epochs import (
     ITEM_WIDTH,
     LISTS,
     LONG,
-    MAX_DRIFT,
     NOT_YET,
-    NOW,
-    PLAIN,
     PLAINLY,
-    PREPARED,
     SCORED,
     SEEN,
-    SHORT,
     SIZE,
     VISITED,
     WHOLE,
@@ -55,40 +48,32 @@ from rankfall.kernels.epochs import (
     Room,
     Shortlists,
     build,
-    drift_from,
     find,
     hash_of,
     insert,
-    start_epoch,
 )
 from rankfall.kernels.item_scores import Items, mean_of, place, variance_of
 from rankfall.kernels.item_vectors import ItemVectors
-from rankfall.kernels.jit import bounding, entry, inner, leaf
-from rankfall.kernels.linear_bounds import BLOCK, tolerance_of
-from rankfall.kernels.ridge import REFRESHES, State
+from rankfall.kernels.jit import entry, inner, leaf
+from rankfall.kernels.linear_bounds import add_topic_means, dense_means, tolerance_of
+from rankfall.kernels.ridge import State
 
 
-@bounding
-def means_of_today(vectors: ItemVectors, weights: Any, left: Any, today: Any, dense_too: bool) -> None:
+@inner
+def means_of_today(vectors: ItemVectors, weights: Any, room: Room, dense_too: bool) -> None:
     """``phi . w`` of every item, with the weights of today: worth it where a shortlist is long."""
-    columns, n_items = vectors.dense.shape
-    begin = vectors.first_dense
+    dense, whole = room.today[DENSE], room.today[WHOLE]
     if dense_too:
-        for low in range(0, n_items, BLOCK):
-            means = today[DENSE, low : min(low + BLOCK, n_items)]
-            means[:] = 0.0
-            for p in range(columns):
-                z = vectors.dense[p, low : low + len(means)]
-                weight = weights[begin + p] * left[begin + p]
-                for i in range(len(means)):
-                    means[i] += weight * z[i]
-    whole = today[WHOLE]
-    for i in range(n_items):
-        whole[i] = today[DENSE, i]
-    for j in range(len(vectors.first) - 1):
-        weight = weights[j] * left[j]
-        for e in range(vectors.first[j], vectors.first[j + 1]):
-            whole[vectors.row[e]] += weight * vectors.weight[e]
+        dense_means(vectors, weights, room.left, dense)
+    for i in range(len(whole)):
+        whole[i] = dense[i]
+    add_topic_means(vectors, weights, room.left, room.none, whole)
+
+
+@inner
+def tolerance_in(norm: float, rounding: float, weights: Any, before: Any, left: Any) -> float:
+    """By how much a mean may be above its bound, with the weights of today or those from before."""
+    return max(tolerance_of(norm, rounding, weights, left), tolerance_of(norm, rounding, before, left))
 
 
 @leaf
@@ -231,23 +216,14 @@ def rank(
     ``lists.bounds`` then.
     """
     counts, nodes, entries, opened, room = lists.counts, lists.nodes, lists.entries, lists.opened, lists.room
-    k, drift = len(out), np.inf
-    if counts[EPOCH] == state.counts[REFRESHES]:
-        drift = drift_from(lists.epoch.gram, state.weights, lists.epoch.weights)
-    ended = not drift <= MAX_DRIFT
-    fresh = ended or (counts[PLAINLY] != 0 and counts[LISTS] >= SHORT)
-    if fresh:
-        start_epoch(state, lists.epoch, nodes, counts, ended and counts[LISTS] < SHORT)
-        drift = 0.0
-    counts[LISTS] += 1
+    k = len(out)
+    drift, fresh = begin_list(state, lists.epoch, nodes, counts, position_cost(items, vectors), len(opened.level), k)
     if counts[PLAINLY] != 0:
-        counts[PLAIN] += 1
         return False
     still = not (items.coverage_diminishes or items.relevance_diminishes)  # one shortlist serves every position
     room.left[:] = 1.0
-    counts[BUILT] = -1
     key = np.uint64(0)
-    tolerance = tolerance_of(vectors, state.weights, room.left)
+    tolerance = tolerance_in(vectors.norm, vectors.rounding, state.weights, lists.epoch.weights, room.left)
     position = 0
     dense_known = False
     while position < k:
@@ -258,17 +234,16 @@ def rank(
         if node >= 0:
             first, size = nodes.whole[node, FIRST], nodes.whole[node, SIZE]
             if items.relevance_diminishes:
-                tolerance = tolerance_of(vectors, state.weights, room.left)
+                tolerance = tolerance_in(vectors.norm, vectors.rounding, state.weights, lists.epoch.weights, room.left)
             long = size > LONG + len(opened.level) // 16
             if long:
-                means_of_today(vectors, state.weights, room.left, room.today, vectors.diminishes or not dense_known)
+                means_of_today(vectors, state.weights, room, vectors.diminishes or not dense_known)
                 dense_known = True
             open_shortlist(entries, first, size, opened, room.today, gamma, drift, tolerance, long)
             counts[VISITED] += size
         beaten = node < 0
         if not beaten:
-            now, end = nodes.outside[node, NOW], nodes.outside[node, END]
-            outside = now + (end - now) * (drift / MAX_DRIFT) + tolerance
+            outside = nodes.outside[node, 0] + tolerance
             if still:
                 winners = room.prefix[:k]
                 filled = _all_best(
@@ -282,11 +257,8 @@ def rank(
                 nodes.whole[node, GUESS] = best
                 beaten = not opened.numbers[BEST_BOUND, best] > outside
         if beaten:  # an item left out might win, or there is no room: a new epoch, or else all items
-            if node == NOT_YET:
-                counts[PLAINLY], counts[LISTS] = 1, 0
             if fresh or node == NOT_YET:
-                counts[PREPARED] = 0
-                counts[PLAIN] += 1
+                leave(counts, node == NOT_YET)
                 return False
             start_epoch(state, lists.epoch, nodes, counts, False)
             counts[LISTS] = 1

@@ -7,10 +7,11 @@ import pytest
 from engines import FakeClock, arrays, make_model, open_engine
 from general_loop import Stepwise
 from linear_policies import LINEAR, varied
+from one_by_one import one_by_one
 
 from rankfall import CascadeHybrid, CascadeUser, Catalog, ProblemError, RankError, check_policy, generate, load
 from rankfall.experiments.simulation import simulate
-from rankfall.kernels import greedy, thompson
+from rankfall.kernels import greedy
 from rankfall.kernels.item_scores import items_of
 from rankfall.kernels.item_vectors import vectors_of
 from rankfall.kernels.linear_bounds import new_bounds
@@ -134,7 +135,7 @@ def test_the_size_of_chunks_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(("diminishing", "grows"), [(True, False), (False, False), (True, True), (False, True)])
-def test_the_fast_list_is_the_greedy_list(diminishing: bool, grows: bool) -> None:
+def test_the_list_for_drawn_weights_is_the_one_of_every_item_scored(diminishing: bool, grows: bool) -> None:
     """Duplicates, items without topics, weights of both signs, and all of the items ranked."""
     rng = np.random.default_rng(7)
     for trial in range(60):
@@ -145,15 +146,13 @@ def test_the_fast_list_is_the_greedy_list(diminishing: bool, grows: bool) -> Non
         items, state = items_of(x, z, diminishing, grows), new_state(d + m)
         state.weights[:] = np.round(rng.normal(size=d + m), 1)
         k = n if trial % 2 else min(n, 5)
-        out, scores, features = np.empty(k, dtype=np.int64), np.empty(k), np.empty((k, d + m))
         vectors = vectors_of(items, np.arange(n))
-        thompson.rank(items, vectors, state.weights, out, features, scores)
-        plain, means, widths, shown = np.full(k, -1), np.empty(k), np.empty(k), np.empty((k, d + m))
-        room, bounds = greedy.new_room(items, vectors, len(state.weights), len(plain)), new_bounds(vectors)
-        greedy.rank_in(room, items, vectors, plain[:0], state, 0.0, bounds, plain, shown, means, widths)
-        assert out.tolist() == plain.tolist()
-        assert scores.tolist() == means.tolist()
-        assert features.tobytes() == shown.tobytes()
+        out, means, widths, features = np.full(k, -1), np.empty(k), np.empty(k), np.empty((k, d + m))
+        room, bounds = greedy.new_room(items, vectors, d + m, k), new_bounds(vectors)
+        greedy.rank_in(room, items, vectors, out[:0], state, 0.0, bounds, out, features, means, widths)
+        expected = one_by_one(items, state, 0.0, list(range(n)), {}, k)
+        assert (out.tolist(), means.tolist(), widths.tolist()) == expected[:3]
+        assert features.tobytes() == expected[3].tobytes()
 
 
 @pytest.mark.parametrize("name", DRAWN)

@@ -142,9 +142,7 @@ def _with_drawn_weights(policy: LinearPolicy, user: UserArrays, best: float, rng
     def play(coins: FloatArray, totals: FloatArray) -> None:
         normals = rng.standard_normal((len(coins), len(policy.weights)))
         whole_list = policy.learns_from == "all"
-        largest, scored = thompson.episode(
-            *policy.drawing(), policy.pruning, whole_list, LARGEST, user, coins, normals, best, totals
-        )
+        largest, scored = thompson.episode(*policy.drawing(), whole_list, LARGEST, user, coins, normals, best, totals)
         policy.count(scored)
         check_size(largest, RankError)
 

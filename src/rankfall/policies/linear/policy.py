@@ -246,9 +246,6 @@ class LinearPolicy(Policy):
                 believed = state._replace(weights=self._drawn(rng, state))
             if not shelf.free:
                 self._lists.describe(shelf, believed, features, means, widths)
-            elif draws and rules is None and self.pruning and shelf.everything:
-                vectors = self._layout.vectors
-                self.count(thompson.rank(self._layout.items, vectors, believed.weights, shelf.items, features, means))
             else:  # forgetting widens widths, and each context and each draw has others
                 lasting = self.pruning and self.forgetting is None and self._crosses is None and not draws
                 kept = self._lists.fill(shelf, rules, believed, bonus, features, means, widths, lasting=lasting)
