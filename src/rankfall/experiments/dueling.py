@@ -14,6 +14,7 @@ from rankfall.compare import DoubleThompson, Duels, MergeDTS, SelfSparring
 from rankfall.errors import ProblemError
 from rankfall.experiments.simulation import default_checkpoints
 from rankfall.kernels import duels as kernels
+from rankfall.kernels import merge_dts
 
 ALONE = -1
 """Stands for the second ranker where one is shown alone."""
@@ -123,7 +124,7 @@ def _until_merged(
     few = duels.n // 2 ** int(kept["stage"]) + 1
     before = int(kept["since"])
     done = int(
-        kernels.merge_dts(
+        merge_dts.merge_dts(
             duels.wins,
             kept["batch"],
             kept["turn"],
