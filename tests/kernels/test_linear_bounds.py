@@ -184,7 +184,7 @@ def test_shortlists_hold_the_winner_among_items_nearly_alike(size: float) -> Non
     rows = rng.integers(20, size=300)
     z = z[rows] * (1.0 + 1e-8 * rng.normal(size=(300, 4)))
     policy = CascadeHybrid(Catalog(x[rows], z * size / np.abs(z).max()))
-    items = policy._items
+    items = policy._layout.items
     for _ in range(150):
         shown = policy.rank(4)
         expected = one_by_one(items, policy._model.state, policy.gamma, list(range(300)), {}, 4)

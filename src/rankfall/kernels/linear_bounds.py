@@ -285,7 +285,7 @@ def add_topic_means(vectors: ItemVectors, weights: Any, left: Any, before: Any, 
                 mean[vectors.row[e]] += more * vectors.weight[e]
 
 
-@part
+@inner
 def _anew(
     vectors: ItemVectors, weights: Any, covariance: Any, gamma: float, bounds: Bounds, model: bool, widths: bool
 ) -> bool:
@@ -315,7 +315,7 @@ def _anew(
     return True
 
 
-@part
+@inner
 def bring(
     vectors: ItemVectors,
     weights: Any,
