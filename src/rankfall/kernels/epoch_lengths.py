@@ -84,7 +84,7 @@ def start_epoch(state: State, epoch: Epoch, nodes: Nodes, counts: Any, plainly: 
     counts[EPOCHS] += 1
 
 
-@inner
+@leaf
 def begin_list(
     state: State, epoch: Epoch, nodes: Nodes, counts: Any, position: int, n_items: int, k: int
 ) -> tuple[float, bool]:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankfall.kernels.item_vectors import CHANGES, ItemVectors
-from rankfall.kernels.jit import bounding, bounding_leaf, inner, part
+from rankfall.kernels.jit import bounding, bounding_leaf, inner, leaf, part
 
 BLOCK = 64
 CHUNK = 512  # items or entries that are computed together
@@ -80,7 +80,7 @@ def _lengths(weights: Any, left: Any) -> tuple[float, float]:
     return np.sqrt(size), growth
 
 
-@inner
+@leaf
 def tolerance_of(norm: float, rounding: float, weights: Any, left: Any) -> float:
     """By how much a mean may be above its bound; infinite where single precision cannot say.
 

@@ -70,7 +70,7 @@ def means_of_today(vectors: ItemVectors, weights: Any, room: Room, dense_too: bo
     add_topic_means(vectors, weights, room.left, room.none, whole)
 
 
-@inner
+@leaf
 def tolerance_in(norm: float, rounding: float, weights: Any, before: Any, left: Any) -> float:
     """By how much a mean may be above its bound, with the weights of today or those from before."""
     return max(tolerance_of(norm, rounding, weights, left), tolerance_of(norm, rounding, before, left))
