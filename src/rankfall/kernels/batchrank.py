@@ -91,7 +91,7 @@ def display(
     items: IntArray,
     serials: IntArray,
 ) -> None:
-    """:func:`display_in` work space of its own."""
+    """:func:`display_in`, with work space of its own."""
     picks = np.empty(last[-1] + 1, dtype=np.int64)
     display_in(first, last, serial, batch_of, shown_count, allowed, coins, items, serials, picks)
 
@@ -149,7 +149,7 @@ def collect(
     click_count: IntArray,
     every: bool,
 ) -> int:
-    """:func:`collect_in` work space of its own."""
+    """:func:`collect_in`, with work space of its own."""
     least = np.empty(len(serial), dtype=np.int64)
     return collect_in(items, serials, clicked, serial, target, batch_of, shown_count, click_count, every, least)
 

@@ -103,7 +103,7 @@ def ucb_list(
     items: IntArray,
     chosen: IntArray,
 ) -> None:
-    """:func:`ucb_list_in` work space of its own."""
+    """:func:`ucb_list_in`, with work space of its own."""
     shown, index = np.empty(len(allowed), dtype=np.bool_), np.empty(len(allowed))
     ucb_list_in(counts, sums, plays, exploration, allowed, coins, items, chosen, shown, index)
 

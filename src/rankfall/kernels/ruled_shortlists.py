@@ -57,8 +57,9 @@ ALLOWED, LAST = 1, 2
 WANTED = 4
 """How many of the best items that are allowed a shortlist is made for: the other rules may forbid some."""
 
-POSITION = 4
-"""What a position costs the greedy ranker under rules, in what it costs without: it asks the rules at each one."""
+UNDER_RULES = 4
+"""How many times as much a position is taken to cost the greedy ranker under rules as without. Chosen by
+``benchmarks/list_rules.py``: with less, shortlists are given up too soon."""
 
 
 def new_ruled_shortlists(items: Items, vectors: ItemVectors, columns: int, k: int) -> Shortlists:
@@ -143,7 +144,7 @@ def rank_under_rules(
     """
     counts, nodes, entries, opened, room = lists.counts, lists.nodes, lists.entries, lists.opened, lists.room
     drift, fresh = begin_list(
-        state, lists.epoch, nodes, counts, POSITION * position_cost(items, vectors), len(opened.level), len(out)
+        state, lists.epoch, nodes, counts, UNDER_RULES * position_cost(items, vectors), len(opened.level), len(out)
     )
     if counts[PLAINLY] != 0:
         return False

@@ -95,7 +95,7 @@ def zooming_list(
     items: IntArray,
     chosen: IntArray,
 ) -> None:
-    """:func:`zooming_list_in` work space of its own."""
+    """:func:`zooming_list_in`, with work space of its own."""
     shown = np.empty(len(allowed), dtype=np.bool_)
     zooming_list_in(counts, sums, active, distances, radius, correlated, allowed, items, chosen, shown)
 
