@@ -76,13 +76,19 @@ def bound_free(
 
 
 @inner
-def _highest(bounds: Bounds, gamma: float) -> int:
-    """Where the highest bound is."""
+def highest_block(bounds: Bounds) -> int:
+    """The block with the highest bound."""
     block = 0
     for b in range(1, len(bounds.top)):
         if bounds.top[b] > bounds.top[block]:
             block = b
-    best, bound = 0, bounds.line[0]
+    return block
+
+
+@inner
+def _highest(bounds: Bounds, gamma: float) -> int:
+    """Where the highest bound is."""
+    block, best, bound = highest_block(bounds), 0, bounds.line[0]
     for i in range(bound_block(bounds.numbers, bounds.line, block, gamma)):
         if bound[i] > bound[best]:
             best = i
@@ -97,7 +103,7 @@ def take_out(i: int, bounds: Bounds, gamma: float) -> None:
 
 
 @part
-def _best(
+def best_free(
     room: Room, items: Items, vectors: ItemVectors, state: State, gamma: float, bounds: Bounds, tolerance: float
 ) -> tuple[int, float, float, int]:
     """The item with the highest score, its mean and width, and how many scores it took; of equals the lowest row.
@@ -174,7 +180,9 @@ def rank_in(
             if fresh or not still:
                 tolerance = bound_free(vectors, blocked, chosen[:n_chosen], state, gamma, left, bounds, fresh)
                 fresh = False
-            best, means[position], widths[position], n = _best(room, items, vectors, state, gamma, bounds, tolerance)
+            best, means[position], widths[position], n = best_free(
+                room, items, vectors, state, gamma, bounds, tolerance
+            )
             scored += n
             out[position] = vectors.rows[best]
             take_out(best, bounds, gamma)

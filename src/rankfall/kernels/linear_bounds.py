@@ -305,9 +305,6 @@ def _anew(
     largest = (1.0 + vectors.norm * growth) ** 2 * (1.0 + bounds.model[LARGEST])
     if not largest * (1.0 + gamma) ** 2 <= HUGE:
         return False
-    mean, square = (
-        (numbers[MEAN], numbers[SQUARE]) if vectors.diminishes else (numbers[BASE_MEAN], numbers[BASE_SQUARE])
-    )
     _prepare(vectors.first_dense, len(vectors.dense), weights, covariance, at, spread, bounds.dense)
     _dense_columns(vectors.dense, bounds.dense, mean, square, numbers[TERMS])
     _add_topics(vectors, weights, covariance, at, bounds, mean, square, True)

@@ -1,14 +1,14 @@
 """The greedy ranker under rules: at every position the best item that the rules allow there.
 
-It is :mod:`rankfall.kernels.greedy` with one more question. Rules are not asked about every item: only about those
-whose bound is as high as the best that is allowed.
+It is :mod:`rankfall.kernels.greedy` with one more question. Rules are not asked about every item: only about the best
+of all, and where that is not allowed, about those whose bound is as high as the best that is.
 """
 
 from typing import Any
 
 import numpy as np
 
-from rankfall.kernels.greedy import Room, bound_free, score, take_out
+from rankfall.kernels.greedy import Room, best_free, bound_free, highest_block, score, take_out
 from rankfall.kernels.item_scores import Items, place
 from rankfall.kernels.item_vectors import ItemVectors
 from rankfall.kernels.jit import entry, inner
@@ -27,22 +27,7 @@ from rankfall.kernels.ridge import State
 
 
 @inner
-def _highest_allowed(vectors: ItemVectors, bounds: Bounds, gamma: float, rules: Rules, out: Any, position: int) -> int:
-    """Where the highest bound of an item is that is allowed at a position; -1 if none is."""
-    bound, best, highest = bounds.line[0], -1, LOWEST
-    for block in range(len(bounds.top)):
-        if bounds.top[block] <= highest:
-            continue
-        low = block * BLOCK
-        for i in range(bound_block(bounds.numbers, bounds.line, block, gamma)):
-            row = vectors.rows[low + i]
-            if bound[i] > highest and not rules.taken[row] and barred_by(rules, row, out, position) < 0:
-                best, highest = low + i, bound[i]
-    return best
-
-
-@inner
-def _best(
+def _best_allowed(
     items: Items,
     vectors: ItemVectors,
     state: State,
@@ -53,31 +38,25 @@ def _best(
     rules: Rules,
     out: Any,
     position: int,
-    first: int,
-    floor: float,
-) -> tuple[int, float, float, float, int]:
-    """The best item that is allowed (``first`` >= 0: the highest bound of those), or else the best that is not.
-
-    Its index, score, mean and width, and how many scores it took. One that is not allowed must score ``floor``.
-    """
-    bound, reach = bounds.line[0], max(floor - tolerance, LOWEST)
-    best, highest, best_mean, best_width, scored = -1, floor, 0.0, 0.0, 0
-    for block in range(-1 if first >= 0 else 0, len(bounds.top)):  # the highest bound before all others
-        if block >= 0 and bounds.top[block] < reach:
+) -> tuple[int, float, float, int]:
+    """The best item that is allowed, or -1; its mean and width, and how many scores it took."""
+    bound, highest_first = bounds.line[0], highest_block(bounds)
+    best, highest, reach, best_mean, best_width, scored = -1, -np.inf, LOWEST, 0.0, 0.0, 0
+    for turn in range(len(bounds.top) + 1):
+        block = highest_first if turn == 0 else turn - 1
+        if bounds.top[block] < reach or (turn > 0 and block == highest_first):
             continue
-        low, n = (first, 1) if block < 0 else (block * BLOCK, bound_block(bounds.numbers, bounds.line, block, gamma))
-        for i in range(low, low + n):
-            if (block >= 0 and bound[i - low] < reach) or i == best or rules.taken[vectors.rows[i]]:
-                continue
-            if block >= 0 and (barred_by(rules, vectors.rows[i], out, position) < 0) != (first >= 0):
+        low = block * BLOCK
+        for i in range(low, low + bound_block(bounds.numbers, bounds.line, block, gamma)):
+            if bound[i - low] < reach or barred_by(rules, vectors.rows[i], out, position) >= 0:
                 continue
             mean, width = score(vectors.rows[i], items, state, room.left, room.scaled)
             value = mean + gamma * width
             scored += 1
-            if value > highest or (value == highest and (best < 0 or i < best)):
+            if best < 0 or value > highest or (value == highest and i < best):
                 best, highest, best_mean, best_width = i, value, mean, width
                 reach = max(highest - tolerance, LOWEST)
-    return best, highest, best_mean, best_width, scored
+    return best, best_mean, best_width, scored
 
 
 @entry
@@ -110,6 +89,7 @@ def rank_under_rules(
     ruled = with_servers(rules, begin(rules, vectors.rows, out))
     left, scored, fresh, tolerance = room.left, 0, True, 0.0
     left[:] = 1.0
+    room.known[:] = False
     still = not (items.coverage_diminishes or items.relevance_diminishes)
     n_chosen = 0
     for position in range(len(out)):
@@ -123,22 +103,25 @@ def rank_under_rules(
                 tolerance = bound_free(vectors, blocked, room.chosen[:n_chosen], state, gamma, left, bounds, fresh)
                 fresh = False
             open_position(ruled, out, position)
-            first = _highest_allowed(vectors, bounds, gamma, ruled, out, position)
-            if first < 0:
-                relax(ruled, vectors.rows, out, position)
-                first = _highest_allowed(vectors, bounds, gamma, ruled, out, position)
-            best, highest, means[position], widths[position], n = _best(
-                items, vectors, state, gamma, bounds, tolerance, room, ruled, out, position, first, -np.inf
-            )
+            best, mean, width, n = best_free(room, items, vectors, state, gamma, bounds, tolerance)
             scored += n
-            other, value, _, _, n = _best(
-                items, vectors, state, gamma, bounds, tolerance, room, ruled, out, position, -1, highest
-            )
-            scored += n
-            if other >= 0 and (value > highest or other < best):
-                held[position] = vectors.rows[other]
-                held_by[position] = barred_by(ruled, vectors.rows[other], out, position)
-                held_scores[position] = value
+            by = barred_by(ruled, vectors.rows[best], out, position)
+            if by >= 0:
+                other, value = vectors.rows[best], mean + gamma * width
+                best, mean, width, n = _best_allowed(
+                    items, vectors, state, gamma, bounds, tolerance, room, ruled, out, position
+                )
+                scored += n
+                if best < 0:
+                    relax(ruled, vectors.rows, out, position)
+                    by = barred_by(ruled, other, out, position)
+                    best, mean, width, n = _best_allowed(
+                        items, vectors, state, gamma, bounds, tolerance, room, ruled, out, position
+                    )
+                    scored += n
+                if by >= 0:
+                    held[position], held_by[position], held_scores[position] = other, by, value
+            means[position], widths[position] = mean, width
             fill_position(ruled, out, position, vectors.rows[best])
             take_out(best, bounds, gamma)
             room.chosen[n_chosen] = best
