@@ -178,26 +178,17 @@ def insert(prefix: Any, length: int, item: int) -> None:
 
 
 @inner
-def highest_of_all(bounds: Bounds, gamma: float) -> float:
-    """The highest bound, with so many widths above the mean."""
-    highest = float(OUT)
-    for block in range(len(bounds.top)):
-        highest = max(highest, highest_with(bounds.numbers, bounds.line, block, gamma))
-    return highest
-
-
-@inner
 def _cut(bounds: Bounds, top: Any, gamma: float, wanted: int) -> float:
     """A score that the ``wanted`` best items will most likely keep to the end of the epoch.
 
     They may sink by MAX_DRIFT widths, and by what their widths shrink. A wrong guess costs an epoch, not a wrong list.
     """
     less = 0.95 * gamma - MAX_DRIFT
-    if wanted == 1:
-        return highest_of_all(bounds, less)
     best, value = top[:wanted], bounds.line[0]  # best: ascending
     best[:] = -np.inf
     for block in range(len(bounds.top)):
+        if highest_with(bounds.numbers, bounds.line, block, less) <= best[0]:
+            continue
         for item in range(bound_block(bounds.numbers, bounds.line, block, less)):
             if value[item] > best[0]:
                 i = 1

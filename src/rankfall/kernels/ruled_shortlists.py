@@ -30,7 +30,6 @@ from rankfall.kernels.epochs import (
     bound_what_follows,
     find,
     hash_of,
-    highest_of_all,
     insert,
     new_shortlists,
     write_entry,
@@ -75,12 +74,16 @@ def _cuts(
     """Scores that the best of all, and the WANTED best of those allowed, will most likely keep in this epoch."""
     bounds, best = lists.bounds, lists.room.top[:WANTED]  # ascending
     less, value = 0.95 * gamma - MAX_DRIFT, bounds.line[0]
-    best[:] = -np.inf
+    best[:] = LOWEST
+    highest = LOWEST
     for block in range(len(bounds.top)):
+        top = highest_with(bounds.numbers, bounds.line, block, less)
+        highest = max(highest, top)
+        if top <= best[0]:
+            continue
         for i in range(bound_block(bounds.numbers, bounds.line, block, less)):
             if (
                 value[i] > best[0]
-                and value[i] > LOWEST
                 and not barred_in_any_order(rules, vectors.rows[block * BLOCK + i], out, position)
             ):
                 at = 1
@@ -88,7 +91,7 @@ def _cuts(
                     best[at - 1] = best[at]
                     at += 1
                 best[at - 1] = value[i]
-    return highest_of_all(bounds, less), best[0]
+    return highest, best[0]
 
 
 @inner
