@@ -1,6 +1,6 @@
 """Microseconds a step and milliseconds a list of two checkouts, in turns.
 
-    git worktree add ../rankfall-before v0.1.0
+    git worktree add ../rankfall-before COMMIT
     python benchmarks/steps_before.py ../rankfall-before --data ../ml-1m
 
 Each checkout runs in a process of its own with the packages of this interpreter, and both do the same: the policies of

@@ -82,10 +82,7 @@ def _cuts(
         if top <= best[0]:
             continue
         for i in range(bound_block(bounds.numbers, bounds.line, block, less)):
-            if (
-                value[i] > best[0]
-                and not barred_in_any_order(rules, vectors.rows[block * BLOCK + i], out, position)
-            ):
+            if value[i] > best[0] and not barred_in_any_order(rules, vectors.rows[block * BLOCK + i], out, position):
                 at = 1
                 while at < WANTED and best[at] < value[i]:
                     best[at - 1] = best[at]
