@@ -51,6 +51,19 @@ def replacing(path: str | Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder, and those it is in, unless it is there.
+
+    >>> make_folder(Path("/dev/null/out"))
+    Traceback (most recent call last):
+    rankfall.errors.FileError: cannot make the folder /dev/null/out: Not a directory
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise FileError(f"cannot make the folder {path}: {problem.strerror}") from problem
+
+
 @contextmanager
 def reading_parquet(path: str | Path, hint: str = "") -> Iterator[None]:
     """What goes wrong while polars reads a Parquet file, as a :class:`FileError`; ``hint`` is for a file not there.

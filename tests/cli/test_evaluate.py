@@ -93,6 +93,13 @@ def test_lists_longer_than_those_of_the_first_part(folder: Path, tmp_path: Path)
     assert "direct" not in said.split("Fitted users")[0].split("Right on average")[0]
 
 
+def test_two_policies_with_one_name_are_refused(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "saved.rankfall").write_bytes((folder / "saved.rankfall").read_bytes())
+    options = ["--policy", folder / "saved.rankfall", "--policy", tmp_path / "saved.rankfall"]
+    said = call("evaluate", folder / "clicks.parquet", "--catalog", folder / "items.parquet", *options, code=2)
+    assert "2 policies are called saved.rankfall; give each a name of its own" in said
+
+
 def test_a_saved_policy_over_other_items(folder: Path, tmp_path: Path) -> None:
     CascadeLinUCB(Catalog(relevance=np.ones((4, 5)))).save(tmp_path / "other.rankfall")
     options = ["--catalog", folder / "items.parquet", "--policy", tmp_path / "other.rankfall"]

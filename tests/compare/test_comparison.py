@@ -66,6 +66,15 @@ def test_the_words_of_a_standing() -> None:
     assert comparison.next(LISTS, 3).items == (0, 1, 2)
 
 
+def test_a_circle_has_no_best_ranker() -> None:
+    comparison = Comparison(["rock", "paper", "scissors"], UniformPairs())
+    for _ in range(300):
+        comparison.duels.learn({(1, 0): 1.0, (2, 1): 1.0, (0, 2): 1.0})
+    standing = comparison.standing()
+    assert (standing.left, standing.decided) == ((), False)
+    assert str(standing) == f"no ranker beats every other one, after 300 lists; {standing.best} beats most of them"
+
+
 def test_equal_rankers_are_not_told_apart() -> None:
     same = {"a": LISTS["a"], "b": LISTS["a"]}
     for interleaving in (TeamDraft(), Probabilistic()):
@@ -92,6 +101,8 @@ def test_rankings_of_policies_can_be_compared() -> None:
     policy = CascadeUCB1(Catalog(ids=["x", "y", "z"]))
     shown = Comparison(["a", "b"]).next({"a": policy.rank(3), "b": policy.rank(2)}, 3)
     assert set(shown.items) == {"x", "y", "z"}
+    shown = Comparison(["a", "b"]).next({"a": np.array([1, 2, 3]), "b": policy.rank(2).items}, 3)
+    assert Interleaved.decode(shown.encode()).items == shown.items
 
 
 def test_feedback_may_come_late_from_text_and_out_of_order() -> None:
@@ -135,6 +146,8 @@ def test_what_makes_no_sense_is_refused() -> None:
         Comparison(["a", "b"], "MergeDTS")  # type: ignore[arg-type]
     with pytest.raises(ProblemError, match="interleaving must be"):
         Comparison(["a", "b"], interleaving="team_draft")  # type: ignore[arg-type]
+    with pytest.raises(ProblemError, match=r"alpha 0\.51 is so close to 0\.5"):
+        Comparison([str(n) for n in range(100)], MergeDTS(alpha=0.51))
     comparison = Comparison(["a", "b"])
     with pytest.raises(RankError, match="no list of the ranker"):
         comparison.next({"a": [1]}, 2)

@@ -8,7 +8,7 @@ import pytest
 
 from rankfall.compare import Interleaved, Probabilistic, TeamDraft
 from rankfall.compare.interleaving import draft
-from rankfall.errors import FeedbackError, RankError
+from rankfall.errors import FeedbackError, ProblemError, RankError
 
 TWO = [[0, 1, 2, 3], [2, 0, 3, 1]]
 THREE = [[0, 1, 2, 3], [2, 0, 3, 1], [3, 4, 0, 2]]
@@ -154,7 +154,18 @@ def test_a_list_can_be_kept_as_text() -> None:
     assert again.credit.tobytes() == shown.credit.tobytes()
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"items": [1], "rankers": ["a"], "credit": [[1, 0]]}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"items": [1], "rankers": ["a"], "credit": [[1, 0]]}',
+        '{"items": [1], "rankers": ["a", "b"], "credit": [[-5], [3]]}',
+        '{"items": [1], "rankers": ["a", "b"], "credit": [[0.7], [0.7]]}',
+        '{"items": [1], "rankers": ["a", "b"], "credit": [[NaN], [1]]}',
+    ],
+)
 def test_other_text_is_refused(text: str) -> None:
     with pytest.raises(FeedbackError):
         Interleaved.decode(text)
@@ -172,6 +183,13 @@ def test_other_text_is_refused(text: str) -> None:
 def test_lists_that_make_no_sense_are_refused(lists: dict[str, list[int]], k: int, said: str) -> None:
     with pytest.raises(RankError, match=said):
         TeamDraft().interleave(lists, k, np.random.default_rng(0))
+
+
+def test_tau_is_a_number_that_can_be_raised_to() -> None:
+    lists = {"a": list(range(100)), "b": list(range(100))[::-1]}
+    assert len(Probabilistic(tau=50.0).interleave(lists, 100, np.random.default_rng(0))) == 100
+    with pytest.raises(ProblemError, match="tau must be"):
+        Probabilistic(tau=2000.0)
 
 
 def test_a_preference_is_between_those_who_were_compared() -> None:

@@ -186,7 +186,7 @@ def test_choosing_changes_nothing_and_the_state_goes_on_bit_for_bit(method: Meth
 
 def test_ties_say_nothing() -> None:
     duels = Duels(3, MergeDTS())
-    duels.learn({(0, 1): 0.5})
+    duels.learn({(0, 1): 0.5, (0, 2): np.nextafter(0.5, 1.0)})  # the latter by rounding
     assert duels.n_updates == 0
     duels.learn({(0, 1): 0.75, (1, 2): 0.5})
     assert duels.wins.tolist() == [[0, 0.75, 0], [0.25, 0, 0], [0, 0, 0]]

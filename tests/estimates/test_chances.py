@@ -9,7 +9,8 @@ import pytest
 from plackett_luce import PlackettLuce
 
 from rankfall.errors import ProblemError
-from rankfall.estimates import ListChances
+from rankfall.estimates import ListChances, position_rewards
+from rankfall.estimates.support import effective_size
 
 
 def test_uniform_lists() -> None:
@@ -43,3 +44,24 @@ def test_a_mixture_adds_up_over_all_lists() -> None:
 def test_shapes_must_agree() -> None:
     with pytest.raises(ProblemError, match="at_position has shape"):
         ListChances(np.ones((2, 2)), np.ones((1, 2)))
+
+
+def test_more_positions_than_items_cannot_be_drawn() -> None:
+    for pool in (1, -3, np.nan):
+        with pytest.raises(ProblemError, match="more positions are drawn than there are items"):
+            ListChances.uniform([pool], [[True] * 3])
+
+
+def test_long_lists_are_unlikely_and_not_impossible() -> None:
+    found = ListChances.uniform([2_000], np.ones((1, 100)))
+    assert (found.down_to > 0.0).all()
+    assert effective_size(np.stack([1.0 / found.down_to[0]] * 2)) == pytest.approx(np.full(100, 2.0))
+    assert ListChances.given_above([[0.5, 0.0, 1.0]]).down_to.tolist() == [[0.5, 0.0, 0.0]]
+
+
+def test_clicks_are_0_or_1() -> None:
+    for clicks, said in (([[0, 2, 1]], "0 or 1"), ([[0, np.nan, 1]], "finite"), ([0, 1], "2 axes")):
+        with pytest.raises(ProblemError, match=said):
+            position_rewards(clicks, "any")
+    with pytest.raises(ProblemError, match="counted must be one of clicks, any, got 'first'"):
+        position_rewards([[0, 1]], "first")  # type: ignore[arg-type]

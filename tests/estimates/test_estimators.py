@@ -241,3 +241,19 @@ def test_what_an_estimator_needs() -> None:
         contributions("iips", one, one, [[1, 0]])
     with pytest.raises(ProblemError, match="sn_rips is a ratio"):
         contributions("sn_rips", one, one, [[1, 0]])
+    with pytest.raises(ProblemError, match="no estimator 'IPS'; choose from ips, "):
+        contributions("IPS", one, one, [[1, 0]])  # type: ignore[arg-type]
+    two, ones = ListChances.given_above([[0.5, 0.5]] * 2), np.ones((2, 2))
+    with pytest.raises(ProblemError, match="must be finite"):
+        contributions("cascade_dr", two, two, ones, Predicted(ones, ones * np.nan))
+    with pytest.raises(ProblemError, match=r"of the model has shape \(1, 2\), and rewards \(2, 2\)"):
+        contributions("cascade_dr", two, two, ones, Predicted(ones[:1], ones))
+
+
+def test_support_of_positions_alone() -> None:
+    logged = ListChances.given_above([[0.5, 1.0]] * 100, [[0.5, 0.5]] * 100)
+    below = ListChances(np.zeros((100, 2)), np.tile([0.0, 1.0], (100, 1)))
+    found = estimate_all(logged, below, np.ones((100, 2)))["iips"]
+    assert found.value == 2.0
+    assert found.effective.tolist() == [0.0, 100.0]
+    assert "no list of the log agrees with the policy at position 1;" in found.warnings[0]

@@ -74,3 +74,24 @@ def test_epsilon_lists_under_rules_are_counted() -> None:
     found = chances_under(policy, [0, 4], 5_000, np.random.default_rng(0), rules=rules)
     assert found.errors.all()
     assert found.chances.down_to[0, 0] == pytest.approx(0.2, abs=5 * found.errors[0])
+
+
+@pytest.mark.parametrize(
+    ("shown", "request_"),
+    [
+        ([0, 1], {"fixed": {0: 2}}),
+        ([0, 1], {"exclude": [0]}),
+        ([0, 0], {}),
+        ([0, 77], {}),
+        ([4, 0], {"candidates": [0, 1]}),
+    ],
+)
+def test_epsilon_lists_that_cannot_be(shown: list[int], request_: dict[str, object]) -> None:
+    found = chances_under(CascadeHybridEpsilon(CATALOG, epsilon=0.5), shown, **request_)
+    assert found.chances.down_to[0, -1] == 0.0
+
+
+def test_candidates_may_be_ids() -> None:
+    policy = CascadeHybridEpsilon(Catalog(relevance=[[0.1], [0.9], [0.5]], coverage=[[0.1]] * 3, ids=["a", "b", "c"]))
+    by_id, by_row = (chances_under(policy, [0, 1], candidates=these).chances for these in (["a", "b"], [0, 1]))
+    assert by_id.down_to.tolist() == by_row.down_to.tolist()

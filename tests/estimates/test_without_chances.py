@@ -60,3 +60,17 @@ def test_items_never_shown_at_a_position_are_told() -> None:
     shown = np.array([[0, 1]] * 10)
     found = item_position_means(shown, np.array([[[0, 3]]] * 10), clicks_of(User(PerItem(ALPHA), Cascade()), shown))
     assert found.missing == 0.5
+
+
+def test_intervals_of_items_seen_a_few_times_hold_the_truth() -> None:
+    rng, held, shown = np.random.default_rng(0), 0, np.repeat(np.arange(40), 2)[:, None]
+    for _ in range(500):
+        rates = rng.uniform(0.2, 0.8, 40)
+        found = item_position_means(shown, shown[:, None], rng.random((80, 1)) < rates[shown])
+        held += found.interval.low <= rates.mean() <= found.interval.high
+    assert 0.9 < held / 500 < 0.98  # 95 % are wanted; a variance that divides by the views gives less
+
+
+def test_items_seen_once_have_no_interval() -> None:
+    shown = np.arange(5)[:, None]
+    assert np.isnan(item_position_means(shown, shown[:, None], shown == 2).interval.error)

@@ -125,6 +125,7 @@ def test_regret_is_against_the_greedy_list():
         (lambda: Intents([[1]]).best(2), "k must be a whole number from 1 to 1"),
         (lambda: Intents([[1]]).reward([1]), "items holds row 1"),
         (lambda: Intents([[1, 0]]).click([0, 1], [0.5]), "1 coins for 2 positions"),
+        (lambda: Intents([[1, 0], [0, 1]]).click([0, 1], [1.0, 0.5]), "coins must lie in"),
         (lambda: generate_intents(0), "users must be a whole number from 1 on"),
         (lambda: generate_intents(documents=0), "documents must be a whole number from 1 on"),
         (lambda: generate_intents(alpha=-1), "alpha must be a number in"),

@@ -61,7 +61,7 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except RankfallError as problem:
+        except (RankfallError, PermissionError, NotADirectoryError) as problem:
             raise click.ClickException(str(problem)) from problem
 
 

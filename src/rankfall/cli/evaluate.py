@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -126,6 +127,7 @@ def command(
     from rankfall.cli.evaluate_simulation import counted_for, simulated
     from rankfall.cli.evaluate_tables import Evaluation, say
     from rankfall.estimates import with_worth
+    from rankfall.files import make_folder
     from rankfall.history.evaluation import clicks_until, judge
     from rankfall.history.judged_lists import judged_lists, moment_after
     from rankfall.history.logged_outcomes import click_worth
@@ -133,12 +135,18 @@ def command(
     from rankfall.users.fitting import read_log
     from rankfall.users.fitting.reward_model import best_fit, reward_model
 
+    if out is not None:
+        make_folder(out)  # before all the work
     log = open_log(path, model=log_model, catalog=catalog, columns=dict(columns))
     rewards = rewards or log.rewards
     earning, notes = _earning(log, earning, rewards)
     moment = moment_after(log, learn_from)
     judged = judged_lists(log, moment, count_among, seed, rewards)
     snapshots = [_snapshot(log, words, moment, rewards) for words in policies]
+    for name, times in Counter(one.name for one in snapshots).items():
+        if times > 1:
+            told = f"{times} policies are called {name}; give each a name of its own"
+            raise click.BadParameter(told, param_hint="--policy")
     clicks = clicks_until(log, moment)
     worth = None if rewards is None else click_worth(log, moment, rewards)
     chosen = best_fit(read_log(clicks), counted_for(earning), click_model, seed)
@@ -182,7 +190,6 @@ def _write(evaluation: Evaluation, out: Path) -> None:
     from rankfall.experiments.figures.saving import save
     from rankfall.files import replacing
 
-    out.mkdir(parents=True, exist_ok=True)
     with replacing(out / "evaluation.json") as temporary:
         temporary.write_text(json.dumps(plain(evaluation), indent=2) + "\n")
     rows, logged = rows_of_figure(evaluation.found), evaluation.logged

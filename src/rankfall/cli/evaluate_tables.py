@@ -156,11 +156,11 @@ def _rows(one: Judgement) -> list[tuple[str, ...]]:
         size = f"{found.effective.min():,.1f}"
         ends = _ends(found.interval.low, found.interval.high)
         again = "" if found.resampled is None else _ends(*found.resampled)
-        if np.isnan(found.value) or not found.reach:
+        if np.isnan(found.value) or not found.effective.any():
             rows.append((LABELS[name], "none", "", "", size))
         elif name == "direct":  # an interval would not know how wrong the model may be
             rows.append((LABELS[name], f"{_shown(found.value)}", "", "", ""))
-        elif name in ("ips", "iips", "rips") and found.reach < len(found.effective):
+        elif name in ("ips", "iips", "rips") and not found.effective.all():
             rows.append((LABELS[name], f"too low: {_shown(found.value)}", ends, again, size))
         else:
             rows.append((LABELS[name], f"{_shown(found.value)}", ends, again, size))
@@ -194,7 +194,7 @@ def rows_of_figure(found: Sequence[Judgement]) -> list[EstimateRow]:
         for estimator, each in one.estimates.items():
             if estimator == "direct":
                 rows.append(EstimateRow(name, LABELS[estimator], each.value, each.value, each.value))
-            elif each.reach == len(each.effective) or estimator == "cascade_dr":
+            elif each.effective.all() or (estimator == "cascade_dr" and each.reach):
                 low, high = each.interval.low, each.interval.high
                 rows.append(EstimateRow(name, LABELS[estimator], each.value, low, high))
     return rows

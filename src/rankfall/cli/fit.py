@@ -111,6 +111,7 @@ def command(
     from rankfall.users.fitting import read_log
 
     _check(model, attraction, catalog, by, held_out, report)
+    _check_used(click.get_current_context(), model, attraction, catalog)
     items = None if catalog is None else Catalog.read_parquet(catalog)
     log = read_log(clicks, columns=dict(columns), model=log_model, with_context=model is None or by is not None)
     if model is None:
@@ -180,3 +181,16 @@ def _check(
         raise click.UsageError("a comparison needs lists to judge by; --held-out must be above 0")
     if report is not None and model is not None:
         raise click.UsageError("--report is for a comparison; leave out --model")
+
+
+def _check_used(context: click.Context, model: str | None, attraction: str, catalog: Path | None) -> None:
+    """Refuse options that were given and would not be used."""
+    linear = attraction != "item" or (model is None and catalog is not None)
+    by_item = model is None or attraction == "item"
+    for name, used, why in (
+        ("prior", by_item, "is for attraction by item; leave it out, or give --ridge"),
+        ("ridge", linear, "is for weights of features and topics, which need --catalog"),
+        ("reference", model is None, "is for a comparison; leave out --model"),
+    ):
+        if not used and context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name} {why}")

@@ -178,6 +178,17 @@ def _check_context(table: Table, frame: pl.DataFrame, start: IntArray) -> None:
 
 def _check_chances(table: Table, frame: pl.DataFrame, start: IntArray) -> None:
     """Raise for the first list whose chances contradict each other, by more than they may be rounded."""
+    if "propensity" in frame.columns and "propensity_given_above" in frame.columns:
+        whole = frame["propensity"].to_numpy()[start[:-1]]
+        product = np.multiply.reduceat(frame["propensity_given_above"].to_numpy(), start[:-1])
+        apart = np.flatnonzero(np.abs(product - whole) > 0.02 * np.diff(start) * whole)
+        if len(apart):
+            n = int(apart[0])
+            raise table.wrong(
+                frame["row"][int(start[n])],
+                f"the propensity of list {frame['list'][int(start[n])]!r} is {whole[n]:g}, and the product of its "
+                f"propensity_given_above {product[n]:g}; expected the same",
+            )
     if any(column not in frame.columns for column in CHANCES):
         return
     given, alone = (frame[column].to_numpy()[start[:-1]] for column in CHANCES)

@@ -95,6 +95,9 @@ def _export(path: Path, model: str | None, whole_ids: bool, lists: int) -> Itera
     with reading_parquet(events):
         frame = pl.scan_parquet(events).filter(pl.col("result").is_not_null())
         if model is not None:
+            models = frame.select(pl.col("model").unique().sort()).collect().to_series().to_list()
+            if model not in models:
+                raise FileError(f"{path} has no list of model {model!r}; there are lists of: {', '.join(models)}")
             frame = frame.filter(pl.col("model") == model)
         frame = frame.select("event_id", "user", "items", "clicked")
         first = 0

@@ -100,7 +100,9 @@ class Comparison:
             given = lists[name]
         else:
             raise RankError(f"there is no list of the ranker {name!r}; give one for each of {', '.join(self.rankers)}")
-        return list((given.ids or given.items.tolist()) if isinstance(given, Ranking) else given)
+        if isinstance(given, Ranking):
+            return list(given.ids or given.items.tolist())
+        return given.tolist() if isinstance(given, np.ndarray) else list(given)
 
     def feedback(self, shown: Interleaved, click: Click) -> None:
         """Learn from the clicks on a list, at 0-based positions, or from None for no click."""

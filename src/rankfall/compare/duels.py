@@ -18,6 +18,9 @@ from rankfall.policies.settings import PolicySettings
 RHO = 10.0
 """Where the bound of :func:`radius` is tightest: at a hundred to a thousand comparisons of a pair."""
 
+_TIE = 1e-9
+"""How far a preference may be from 1/2 by rounding."""
+
 
 class Duels:
     """The state of a comparison of ``n`` rankers.
@@ -44,7 +47,7 @@ class Duels:
 
         A tie (0.5) counts for neither and says nothing.
         """
-        decided = {pair: share for pair, share in preferences.items() if share != 0.5}
+        decided = {pair: share for pair, share in preferences.items() if abs(share - 0.5) > _TIE}
         if not decided:
             return
         for (first, second), share in decided.items():

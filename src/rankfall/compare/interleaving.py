@@ -89,6 +89,8 @@ class Interleaved:
             raise FeedbackError(f"this is no list that Interleaved.encode() gave: {problem!r}") from None
         if credit.shape != (len(rankers), len(items)):
             raise FeedbackError(f"{len(rankers)} rankers and {len(items)} items with credit of shape {credit.shape}")
+        if (credit < 0.0).any() or (credit.sum(axis=0) > 1.0 + 1e-9).any():
+            raise FeedbackError(f"credit must be a probability of each ranker at each position, got {credit.tolist()}")
         return cls(items, rankers, credit)
 
 
@@ -189,7 +191,7 @@ class Probabilistic(Interleaving):
     (3, 1)
     """
 
-    tau: float = real(3.0, low=0.0)
+    tau: float = real(3.0, low=0.0, high=50.0)
 
     def mix(self, lists: list[list[Id]], k: int, rng: np.random.Generator) -> tuple[list[Id], FloatArray]:
         """The items, and the probability of each ranker to have contributed them."""

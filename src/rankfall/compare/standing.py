@@ -39,7 +39,7 @@ class Standing:
     Attributes
     ----------
     best : the leader: of those left, the one that beats most others so far; the first one of equals.
-    left : all that can still be the best.
+    left : all that can still be the best; none, if each is beaten by another one for sure.
     error : how likely it is at most that the best ranker is not among them, however often one looks. Methods that put
         rankers aside by themselves may add to it: MergeDTS its epsilon.
     lists : lists that were learned from.
@@ -58,6 +58,8 @@ class Standing:
         return len(self.left) == 1
 
     def __str__(self) -> str:
+        if not self.left:
+            return f"no ranker beats every other one, after {self.lists:,} lists; {self.best} beats most of them"
         if self.decided:
             return f"{self.best} is best, after {self.lists:,} lists (error at most {self.error:g})"
         return (
@@ -81,4 +83,4 @@ def standing_of(duels: Duels, names: tuple[str, ...], error: float) -> Standing:
         if j != best
     )
     still = tuple(name for name, inside in zip(names, left.tolist(), strict=True) if inside)
-    return Standing(names[best], still or (names[best],), error, duels.n_updates, pairs)
+    return Standing(names[best], still, error, duels.n_updates, pairs)

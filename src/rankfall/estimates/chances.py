@@ -14,6 +14,9 @@ from rankfall.errors import ProblemError
 NOTHING = -1
 """Stands in a list below its last item, where others are longer."""
 
+LEAST = 1e-150
+"""What is possible at all counts as no less likely: of long lists the product of chances would be 0, or its square."""
+
 
 @dataclass(frozen=True, eq=False)
 class ListChances:
@@ -53,7 +56,8 @@ class ListChances:
         """From the chance of each item given those above it (lists, k)."""
         given = finite("chances given those above", chances, 2, ProblemError)
         alone = None if at_position is None else finite("at_position", at_position, 2, ProblemError)
-        return cls(np.asarray(np.cumprod(given, axis=1), dtype=np.float64), alone)
+        possible = np.logical_and.accumulate(given > 0.0, axis=1)
+        return cls(np.where(possible, np.maximum(np.cumprod(given, axis=1), LEAST), 0.0), alone)
 
     @classmethod
     def uniform(cls, pool: ArrayLike, free: ArrayLike) -> ListChances:
@@ -66,6 +70,8 @@ class ListChances:
         """
         items, drawn = np.asarray(pool, dtype=np.float64)[:, None], np.asarray(free, dtype=bool)
         left = items - np.cumsum(drawn, axis=1) + drawn
+        if (drawn & ~(left >= 1.0)).any():
+            raise ProblemError("more positions are drawn than there are items in the pool")
         alone = np.where(drawn, 1.0 / np.maximum(items, 1.0), 1.0)
         return cls.given_above(np.where(drawn, 1.0 / np.maximum(left, 1.0), 1.0), alone)
 

@@ -162,6 +162,11 @@ def _sum_of(
     estimator: Estimator, logged: ListChances, chosen: ListChances, rewards: FloatArray, model: Predicted | None
 ) -> _Sum:
     none = np.zeros(len(rewards))
+    if estimator not in ESTIMATORS:
+        raise ProblemError(f"no estimator {estimator!r}; choose from {', '.join(ESTIMATORS)}")
+    for name, values in () if model is None else vars(model).items():
+        if finite(name, values, 2, ProblemError).shape != rewards.shape:
+            raise ProblemError(f"{name} of the model has shape {np.shape(values)}, and rewards {rewards.shape}")
     if estimator in ("direct", "cascade_dr") and model is None:
         raise ProblemError(f"{estimator} needs a model of rewards")
     if estimator == "direct" and model is not None:
@@ -214,7 +219,8 @@ def estimate_all(
         weighs = name != "direct"
         size = effective_size(total.weights) if weighs else np.full(earned.shape[1], float(len(earned)))
         below, whole = _BELOW.get(name, _NORMALISED), name in ("ips", "sn_ips")
-        told = warnings_of(total.weights, below, whole=whole) if weighs else ()
+        alone = name in ("iips", "sn_iips")
+        told = warnings_of(total.weights, below, whole=whole, alone=alone) if weighs else ()
         found[name] = Estimate(name, total.interval(), ends, size, told)
     return found
 

@@ -13,7 +13,7 @@ from rankfall.estimates.chances import ListChances
 from rankfall.policies.linear.policy import LinearPolicy
 from rankfall.policies.linear.settings import EpsilonSettings
 from rankfall.policies.policy import Policy
-from rankfall.policies.request import check_request
+from rankfall.policies.request import check_request, rows_named
 
 FEWEST = 10
 """So often a list must have been drawn for its share to be a chance: with a standard error of a third at most."""
@@ -67,13 +67,17 @@ def chances_under(
         )
     settings = policy.settings
     if isinstance(policy, LinearPolicy) and isinstance(settings, EpsilonSettings) and not request.get("rules"):
-        asked = {name: request.get(name) for name in ("candidates", "exclude", "fixed")}
-        fixed = asked["fixed"] or {}
-        pool = check_request(k, policy.n_items, **asked).n_rows
-        free = np.array([[position not in fixed for position in range(k)]])
+        candidates, exclude = (rows_named(policy.catalog, request.get(name)) for name in ("candidates", "exclude"))
+        asked = check_request(k, policy.n_items, candidates, exclude, request.get("fixed"))
+        held = asked.empty_list()
+        allowed = np.where(held < 0, np.isin(rows, asked.rows), rows == held)
+        first = np.isin(np.arange(k), np.unique(rows, return_index=True)[1])
+        drawn = ListChances.uniform([asked.n_rows], (held < 0)[None])
+        assert drawn.at_position is not None
+        drawn = ListChances(drawn.down_to * np.logical_and.accumulate(allowed & first), drawn.at_position * allowed)
         greedy = policy.with_settings(epsilon=0.0).rank(k, rng=rng, **request).items
         parts = [
-            (settings.epsilon, ListChances.uniform([pool], free)),
+            (settings.epsilon, drawn),
             (1.0 - settings.epsilon, ListChances.of_drawn(rows[None], greedy[None, None])),
         ]
         return KnownChances(ListChances.mixture(parts), exact, too_low=False)

@@ -21,19 +21,20 @@ def effective_size(weights: FloatArray) -> FloatArray:
     return size
 
 
-def warnings_of(weights: FloatArray, below: str, *, whole: bool = False) -> tuple[str, ...]:
+def warnings_of(weights: FloatArray, below: str, *, whole: bool = False, alone: bool = False) -> tuple[str, ...]:
     """What makes an estimate with these weights (lists, k) doubtful, in words.
 
     Weights are 1 on average if the logging policy may show all that the other one shows. Where their mean is lower by
     more than chance explains, it may not; where it is higher, the chances in the log cannot be right; and where few
     lists carry all the weight, chance cannot be told. ``below`` says what comes of positions without any weight;
-    ``whole`` that weights are of whole lists.
+    ``whole`` that weights are of whole lists, ``alone`` that they are of each position, whatever stands above.
     """
     n = len(weights)
     mean = weights.mean(axis=0)
     told = []
     if not mean.all():
-        where = "from top to bottom" if whole else f"down to position {int(np.argmin(mean != 0.0)) + 1}"
+        place = int(np.argmin(mean != 0.0)) + 1
+        where = "from top to bottom" if whole else f"at position {place}" if alone else f"down to position {place}"
         told.append(f"support is missing: no list of the log agrees with the policy {where}; {below}")
     error = weights.std(axis=0) / np.sqrt(n)
     low, high = (mean > 0.0) & (mean + 3.0 * error < 0.95), mean - 3.0 * error > 1.05
@@ -47,7 +48,7 @@ def warnings_of(weights: FloatArray, below: str, *, whole: bool = False) -> tupl
     few = (size > 0.0) & (size < FEW)
     if few.any():
         place = int(np.argmax(few))
-        where = "" if whole else f"from position {place + 1} on "
+        where = "" if whole else f"at position {place + 1} " if alone else f"from position {place + 1} on "
         told.append(f"{where}few lists count (effective sample size {size[place]:.1f}): do not trust the interval")
     return tuple(told)
 

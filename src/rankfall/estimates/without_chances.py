@@ -85,7 +85,9 @@ def item_position_means(shown: IntArray, drawn: IntArray, rewards: ArrayLike) ->
     np.add.at(uses, (wanted[placed], at[placed]), 1.0 / (lists * draws))
     seen = np.maximum(views, 1.0)
     mean = sums / seen
-    spread = (uses**2 * np.maximum(squares / seen - mean**2, 0.0) / seen).sum()
+    around, free = np.maximum(squares - views * mean**2, 0.0), np.maximum(views - 1.0, 0.0)
+    usual = around.sum() / free.sum() if free.any() else np.nan  # one view alone does not say how much it varies
+    spread = (uses**2 * (around + usual) / (free + 1.0) / seen)[views > 0.0].sum()
     missing = float(uses[views == 0.0].sum() / uses.sum())
     return ByItem(Interval(float((uses * mean).sum()), float(np.sqrt(spread))), missing)
 

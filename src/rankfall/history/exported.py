@@ -82,13 +82,19 @@ class Log:
         """The lists in the order of creation, without features and scores: both are another policy's."""
         lists = pl.scan_parquet(self._folder / EVENTS).filter(pl.col("model") == self.model)
         lists = lists.rename({"answered_at": "feedback_at"}, strict=False)  # as logs of 0.1.0 have it
-        return lists.drop("features", "columns", "scores", "model").sort("created", "event_id").collect()
+        # Feedback on imported lists came when they were shown, and not when they were imported.
+        came = pl.when(pl.col("arm") == "imported").then("created").otherwise("feedback_at").alias("feedback_at")
+        lists = lists.drop("features", "columns", "scores", "model").with_columns(came)
+        return lists.sort("created", "event_id").collect()
 
     def outcomes(self) -> pl.DataFrame:
         """What came of items beside their clicks, in the order of the journal."""
         path = self._folder / OUTCOMES
         found = pl.read_parquet(path) if path.exists() else pl.DataFrame(schema=OUTCOME)
-        return found.filter(pl.col("model") == self.model).sort("seq")
+        lists = pl.scan_parquet(self._folder / EVENTS).filter(pl.col("arm") == "imported")
+        shown = lists.select("event_id", pl.col("created").alias("shown")).collect()
+        found = found.filter(pl.col("model") == self.model).join(shown, on="event_id", how="left")
+        return found.with_columns(at=pl.coalesce("shown", "at")).drop("shown").sort("seq")  # as feedback on such lists
 
     @property
     def rewards(self) -> Rewards | None:

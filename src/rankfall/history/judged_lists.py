@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import polars as pl
 
-from rankfall.arrays import FloatArray, IntArray
+from rankfall.arrays import FloatArray, IntArray, number
 from rankfall.errors import ProblemError
 from rankfall.estimates import Interval, ListChances, position_rewards
 from rankfall.estimates.chances import NOTHING
@@ -88,6 +88,7 @@ class JudgedLists:
 
 def moment_after(log: ReplayableLog, share: float) -> Any:
     """The moment at which a share of the lists had been shown."""
+    share = number("the share to learn from", share, ProblemError, low=0.0, high=1.0)
     created = log.events()["created"]
     return created[max(0, min(round(share * len(created)), len(created)) - 1)]
 

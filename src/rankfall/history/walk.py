@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -131,9 +132,12 @@ class Walk:
         self.counts.ranked += 1
         self.counts.same_list += own == rows
         self.counts.same_top += own[0] == rows[0]
-        if event["propensity"] is not None and 0.0 < event["propensity"] < 1.0 and event["result"] is not None:
+        chance, given = event["propensity"], event.get("propensity_given_above")
+        if chance is None and given is not None:
+            chance = math.prod(given)
+        if chance is not None and 0.0 < chance < 1.0 and event["result"] is not None:
             self.counts.random += 1
-            self.chances.propensities.append(event["propensity"])
+            self.chances.propensities.append(chance)
             self.chances.clicks.append(float(bool(event["clicked"])))
             self.chances.worth.append(self._outcomes.worth(event["event_id"], event["clicked"]))
             self.chances.same.append(own == rows)

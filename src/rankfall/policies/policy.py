@@ -422,7 +422,8 @@ class Policy(Serving, ABC):
     def save(self, path: str | Path) -> None:
         """Write policy and catalog to one file; :func:`rankfall.load` restores them bit for bit.
 
-        A zip of plain arrays and one JSON text; nothing in it is ever executed. The file appears whole or not at all.
+        Plain arrays and one JSON text (:mod:`rankfall.array_container`); nothing in it is ever executed. The file
+        appears whole or not at all.
         """
         from rankfall.policies.saving import save
 

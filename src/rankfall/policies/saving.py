@@ -1,4 +1,4 @@
-"""Policies in files: catalog, settings and state in one zip of plain arrays and one JSON text."""
+"""Policies in files: catalog, settings and state as plain arrays and one JSON text."""
 
 from __future__ import annotations
 

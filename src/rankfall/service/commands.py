@@ -320,6 +320,11 @@ class ForgetUser(Decision[Forgotten]):
         return Forgotten(gone.states, sum(gone.lists.values()), gone.anonymised)
 
 
+def _shown(event: Event) -> list[Id]:
+    """The ids that a list shows."""
+    return [one["id"] for one in msgspec.json.decode(event.response)["items"]]
+
+
 @dataclass(frozen=True, slots=True)
 class StoreImported(Decision[tuple[tuple[bool, ...], int]]):
     """Store lists of a click log with their feedback: the 0-based positions clicked, and outcomes.
@@ -334,6 +339,13 @@ class StoreImported(Decision[tuple[tuple[bool, ...], int]]):
     def write(self, tx: Transaction, state: ServerState, now: Moment) -> tuple[tuple[bool, ...], int]:  # noqa: ARG002
         """Store what is not there yet."""
         new = tx.add_events(self.events)
+        known = [event for event, is_new in zip(self.events, new, strict=True) if not is_new]
+        for event, there in zip(known, tx.events([event.id for event in known]), strict=True):
+            if there is not None and _shown(there) != _shown(event):
+                raise ConflictError(
+                    f"a list that was imported before shows {_shown(there)}, and one of the same name {_shown(event)}; "
+                    "names of lists must be unique in all logs imported into a model"
+                )
         tx.append_on_events(
             [
                 OnEvent(encode(FeedbackGiven(clicks)), event.id, event.model, event.owner, now.time, "import")

@@ -77,6 +77,8 @@ class Intents:
             return None
         if len(flips) < len(shown):
             raise ProblemError(f"{len(flips)} coins for {len(shown)} positions; one for each")
+        if not 0.0 <= flips[0] < 1.0:
+            raise ProblemError(f"coins must lie in [0, 1), got {flips[0]:g}")
         which, flips[0] = divmod(flips[0] * self.n_users, 1.0)
         attraction = self._each[int(which)]
         for position, item in enumerate(shown):

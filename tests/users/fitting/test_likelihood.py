@@ -15,12 +15,15 @@ from rankfall import (
     DependentClick,
     DynamicBayesian,
     ExaminedCascade,
+    PerItem,
+    PositionBased,
+    User,
     UserBrowsing,
     fit_cascade,
     fit_dependent_click,
 )
 from rankfall.kernels import click_models
-from rankfall.users.fitting import FITS, read_log
+from rankfall.users.fitting import FITS, draw_log, likelihood, read_log, satisfaction
 
 
 def outcomes(user, items):
@@ -169,3 +172,32 @@ def test_logs_without_any_click_and_with_nothing_but_clicks():
             assert np.isfinite(fitted.perplexity(frame).overall)
             if name not in ("cascade", "examined_cascade") or not click:
                 assert fitted.log_likelihood == pytest.approx(0.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["position_based", "user_browsing", "dynamic_bayesian", "click_chain"])
+@pytest.mark.parametrize("prior", [1.0, 5.0])
+def test_with_a_prior_fits_end_where_plain_em_does(name, prior, monkeypatch):
+    rng = np.random.default_rng(1)
+    shown = rng.permuted(np.tile(np.arange(100), (200, 1)), axis=1)[:, :8]
+    log = read_log(draw_log(User(PerItem(rng.random(100) * 0.15), PositionBased(0.8 ** np.arange(8))), shown, seed=1))
+    found = FITS[name](log, prior=prior)
+
+    def plain(step, here, *_, **__):
+        for _ in range(20_000):
+            before, here = here, step(here)[0]
+            if np.abs(here - before).max() < 1e-12:
+                break
+        return here, 1, True
+
+    for module in (likelihood, satisfaction):
+        monkeypatch.setattr(module, "squarem", plain)
+    assert found.converged
+    assert found.attraction == pytest.approx(FITS[name](log, prior=prior).attraction, abs=1e-3)
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_a_log_without_clicks_is_fitted_at_once(name):
+    log = {"list": [0, 0, 1, 1], "position": [1, 2, 1, 2], "item": ["a", "b", "b", "a"], "click": [0, 0, 0, 0]}
+    found = FITS[name](pl.DataFrame(log))
+    assert found.converged
+    assert found.attraction.tolist() == [0.0, 0.0]

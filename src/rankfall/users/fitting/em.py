@@ -9,14 +9,23 @@ import numpy as np
 from rankfall.arrays import FloatArray, number, whole
 from rankfall.errors import ProblemError
 
+_SLACK = 1e-3
+"""Share of the log-likelihood by which a long step may be worse."""
+
 
 def squarem(
-    step: Callable[[FloatArray], tuple[FloatArray, float]], start: FloatArray, iterations: int, tolerance: float
+    step: Callable[[FloatArray], tuple[FloatArray, float]],
+    start: FloatArray,
+    iterations: int,
+    tolerance: float,
+    *,
+    held: bool,
 ) -> tuple[FloatArray, int, bool]:
     """Where EM converges, the number of steps, and whether it did.
 
     Two steps of EM give a direction r and its change v; parameters go ``|r| / |v|`` steps at once, or, where that
-    is less likely, the two steps of EM.
+    is less likely, the two steps of EM. ``held`` says that steps are held by a prior: then the likelihood may fall on
+    the way, so that long steps are judged by whether they come closer to where EM stands still.
     """
     here, taken, before = start, 0, -np.inf
     while taken < iterations:
@@ -30,10 +39,14 @@ def squarem(
         leap[sure] = two[sure]
         here = two
         after_leap, at_leap = step(leap)
-        if at_leap >= now:
+        good = at_leap >= now
+        if held:
+            closer = np.linalg.norm(after_leap - leap) <= np.linalg.norm(two - one)
+            good = bool(closer) and at_leap >= now - _SLACK * abs(now)
+        if good:
             here, now = after_leap, at_leap
         taken += 3
-        if now - before < tolerance * abs(now):
+        if abs(now - before) <= tolerance * abs(now):
             return here, taken, True
         before = now
     return here, taken, False

@@ -89,7 +89,7 @@ def fit_dependent_click(
     ----------
     clicks, prior : as in :func:`fit_cascade`.
     iterations : most steps of EM.
-    tolerance : stop when a step improves the log-likelihood by less than this share.
+    tolerance : stop when steps change the log-likelihood by less than this share.
     """
     log, prior = read_log(clicks), checked_prior(prior)
     n, k = len(log.items), log.positions
@@ -108,7 +108,7 @@ def fit_dependent_click(
         return np.concatenate([share(clicked, sure + more, prior), after]), now
 
     start = np.concatenate([share(clicked, sure, prior), v])
-    found, taken, converged = squarem(step, start, checked_iterations(iterations), tolerance)
+    found, taken, converged = squarem(step, start, checked_iterations(iterations), tolerance, held=prior > 0)
     alpha, v = found[:n], found[n:]
     more = np.zeros(n)
     click_models.dependent_step(log.start, log.item, last, alpha, v, more, np.zeros(k))
@@ -197,7 +197,7 @@ def _fit_places(
     rate = np.divide(clicked_place, shown_place, out=np.zeros(places), where=shown_place > 0)
     alpha = share(counts[:, :, 1].sum(axis=0), shown_item, prior)
     start = np.concatenate([alpha, 0.1 + 0.9 * rate / max(float(rate.max()), 1e-12)])
-    found, taken, converged = squarem(step, start, checked_iterations(iterations), tolerance)
+    found, taken, converged = squarem(step, start, checked_iterations(iterations), tolerance, held=prior > 0)
     alpha, examination = found[:n], found[n:]
     scale = float(examination.max())
     if scale > 0:

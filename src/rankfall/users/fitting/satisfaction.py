@@ -27,7 +27,7 @@ def fit_dynamic_bayesian(
     ----------
     clicks, prior : as in :func:`rankfall.users.fitting.fit_cascade`; the prior also holds satisfaction to its average.
     iterations : most steps of EM.
-    tolerance : stop when a step improves the log-likelihood by less than this share.
+    tolerance : stop when steps change the log-likelihood by less than this share.
     """
     return _fit_bayesian("dynamic_bayesian", clicks, prior, iterations, tolerance)
 
@@ -68,7 +68,7 @@ def fit_click_chain(clicks: Clicks, *, prior: float = 0.0, iterations: int = 2_0
         return np.concatenate([attracted, after]), counts.log_likelihood
 
     start = np.concatenate([share(seen.clicked, seen.sure, prior), [0.9, 0.8, 0.4]])
-    found, taken, converged = squarem(step, start, checked_iterations(iterations), tolerance)
+    found, taken, converged = squarem(step, start, checked_iterations(iterations), tolerance, held=prior > 0)
     alpha, goes_on = found[:n], found[n:]
     counts = _expectation(log, seen, alpha, alpha, goes_on)
     return _fitted("click_chain", log, alpha, None, goes_on, counts, taken, converged)
@@ -92,7 +92,7 @@ def _fit_bayesian(model: Model, clicks: Clicks, prior: float, iterations: int, t
 
     first = share(seen.last, seen.clicked, prior) * 0.5 + 0.25
     start = np.concatenate([share(seen.clicked, seen.sure, prior), first, [1.0 if simplified else 0.9]])
-    found, taken, converged = squarem(step, start, checked_iterations(iterations), tolerance)
+    found, taken, converged = squarem(step, start, checked_iterations(iterations), tolerance, held=prior > 0)
     alpha, sigma, gamma = found[:n], found[n:-1], float(found[-1])
     counts = _expectation(log, seen, alpha, sigma, goes_on(gamma))
     return _fitted(model, log, alpha, sigma, np.array([gamma]), counts, taken, converged)
