@@ -14,12 +14,14 @@ from logged import CATALOG, batch_state, clicks, drive, running, same, state_of
 from waiting import wait_until
 
 from rankfall import Rewards, generate
-from rankfall.click_logs import read_click_log
+from rankfall.click_logs import ClickLog, read_click_log
 from rankfall.errors import RankfallError
 from rankfall.history.export import export
 from rankfall.history.exported import Log
-from rankfall.history.importing import import_clicks
+from rankfall.history.importing import event_id_of, import_clicks
+from rankfall.history.judged_lists import moment_after
 from rankfall.history.replay import replay
+from rankfall.history.replayable import ClickLogToReplay
 from rankfall.service.commands import GiveFeedback
 from rankfall.service.engine import Engine
 from rankfall.wire import FeedbackRequest, Outcome
@@ -148,6 +150,75 @@ def test_outcomes_of_an_export_are_imported_once_each(tmp_path: Path) -> None:
         assert same(policy.state(), state_of(engine))
         export(engine.store, tmp_path)
         assert same(replay(Log(tmp_path), "CascadeHybrid", 0.5).policies[""].state(), state_of(engine))
+
+
+def test_outcomes_count_at_the_time_of_their_list_if_they_were_imported_with_it(tmp_path: Path) -> None:
+    """Lists are an hour apart, and two things come of each; later a caller tells of another of the first."""
+    times, bought = np.repeat(1_700_000_000 + 3_600 * np.arange(8), 5), np.tile([0, 0, 1, 0, 0], 8)
+    path = clicks(tmp_path / "clicks.parquet", 8, time=times)
+    pl.read_parquet(path).sort("list", "position").with_columns(
+        pl.Series("outcome:purchase", bought), pl.Series("outcome:cart", np.tile([1, 0, 0, 0, 0], 8))
+    ).write_parquet(path)
+    log = read_click_log(path)
+    with running(str(tmp_path / "data"), rewards=REWARDS) as engine:
+        import_clicks(engine, "default", log)
+        (fed,) = engine.write(
+            GiveFeedback(
+                (FeedbackRequest(event_id_of("default", "0"), outcomes=[Outcome(position=2, type="purchase")]),)
+            )
+        )
+        assert fed.result == "accepted"
+        export(engine.store, tmp_path)
+    exported = Log(tmp_path)
+    shown = {one["event_id"]: one["created"] for one in exported.events().to_dicts()}
+    *imported, told = exported.outcomes().to_dicts()
+    assert len(imported) == 16
+    assert all(one["at"] == shown[one["event_id"]] for one in imported)
+    assert (told["event_id"], told["position"]) == (event_id_of("default", "0"), 1)
+    (at,) = pl.read_parquet(tmp_path / "outcomes.parquet").filter(pl.col("seq") == told["seq"])["at"]
+    assert told["at"] == at > max(shown.values())
+    plain = ClickLogToReplay("plain", log, CATALOG)
+    one, other = (
+        replay(each, "CascadeHybrid", 0.5, rewards=Rewards(REWARDS), until=moment_after(each, 0.5))
+        for each in (plain, exported)
+    )
+    assert one.outcomes == other.outcomes == 8
+    assert one.weights == pytest.approx(other.weights)
+    assert replay(exported, "CascadeHybrid", 0.5).outcomes == 17
+
+
+def test_a_list_of_a_known_name_with_other_items_is_refused(place: str, tmp_path: Path) -> None:
+    """With all of its batch, so that what came of it is not credited to the items of the other."""
+    ids = list(CATALOG.ids)
+
+    def log(lists: dict[str, list[int | str]]) -> ClickLog:
+        rows = [(name, n, item, 0, 1) for name, items in lists.items() for n, item in enumerate(items, 1)]
+        names = ("list", "position", "item", "click", "outcome:purchase")
+        return read_click_log(pl.DataFrame(rows, schema=names, orient="row"))
+
+    with running(place, rewards=REWARDS) as engine:
+        import_clicks(engine, "default", log({"a": ids[:3], "b": ids[3:5]}))
+        before = state_of(engine)
+        for items, position, here, there in (
+            ([ids[0], ids[2], ids[1]], 2, repr(ids[2]), repr(ids[1])),
+            (ids[:2], 3, "nothing", repr(ids[2])),
+            (ids[:4], 4, repr(ids[3]), "nothing"),
+        ):
+            with pytest.raises(RankfallError) as refused:
+                import_clicks(engine, "default", log({"new": ids[:2], "a": items, "b": ids[3:5]}))
+            assert str(refused.value).startswith(
+                f"list 'a' has {here} at position {position}, and a list of this name that was imported before has "
+                f"{there} there; "
+            )
+            assert str(refused.value).endswith(
+                "0 lists were imported before that and stay; the same command then goes on"
+            )
+        assert engine.store.ranked("default") == 2
+        assert same(state_of(engine), before)
+        export(engine.store, tmp_path)
+        assert len(Log(tmp_path).outcomes()) == 5
+        again = import_clicks(engine, "default", log({"new": ids[:2], "a": ids[:3]}))
+        assert (again.lists, again.known, again.outcomes) == (1, 1, 2)
 
 
 def test_outcomes_that_a_model_has_no_reward_for_are_counted(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 from itertools import permutations
 from pathlib import Path
+from shutil import copytree
 
 import numpy as np
 import polars as pl
@@ -12,9 +13,11 @@ from logged import CATALOG, clicks, running, same, state_of
 
 from rankfall.cli import app
 from rankfall.click_logs import read_click_log
+from rankfall.click_logs.exports import EVENTS, MARK
 from rankfall.errors import FileError
 from rankfall.history.export import export
 from rankfall.history.importing import import_clicks
+from rankfall.history.judged_lists import moment_after
 from rankfall.history.replay import replay
 from rankfall.history.replayable import ClickLogToReplay, open_log
 
@@ -46,6 +49,23 @@ def test_a_click_log_teaches_what_its_import_and_export_do(folder: Path, name: s
         assert one.counts.learned == other.counts.learned == one.counts.ranked == 200
     assert exported.notes == ()
     assert len(plain.notes) == 2
+
+
+@pytest.mark.parametrize("arm", ["imported", "baseline"])
+def test_imported_lists_were_learned_when_they_were_shown(folder: Path, tmp_path: Path, arm: str) -> None:
+    """Versions before had no arm for them."""
+    out = copytree(folder / "out", tmp_path / "out")
+    lists, said = (read(out / EVENTS) for read in (pl.read_parquet, pl.read_parquet_metadata))
+    lists.with_columns(arm=pl.lit(arm)).write_parquet(out / EVENTS, metadata={MARK: said[MARK]})
+    plain = open_log(folder / "clicks.csv", catalog=folder / "items.parquet", columns={})
+    exported = open_log(out, columns={})
+    one, other = (replay(log, "CascadeLinUCB", 1.0) for log in (plain, exported))
+    assert one.counts == other.counts
+    assert 0 < one.counts.same_top < 200
+    one, other = (replay(log, "CascadeLinUCB", 1.0, until=moment_after(log, 0.25)) for log in (plain, exported))
+    assert one.counts == other.counts
+    assert one.counts.learned == 50
+    assert same(one.policies[""].state(), other.policies[""].state())
 
 
 def test_the_state_is_that_of_a_service_with_the_same_catalog(folder: Path, tmp_path: Path) -> None:

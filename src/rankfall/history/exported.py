@@ -31,6 +31,9 @@ from rankfall.policies.linear.prior import Prior
 from rankfall.policies.rewards import Rewards
 from rankfall.wire import ModelSettings, Scope
 
+IMPORTED = "import-"
+"""How the ids of imported lists begin; their arm was ``baseline`` once."""
+_IMPORTED = pl.col("event_id").str.starts_with(IMPORTED)
 _ROOM = 8  # catalogs held at a time: servers take up a change within moments of each other
 
 
@@ -79,22 +82,29 @@ class Log:
         self._start_over()
 
     def events(self) -> pl.DataFrame:
-        """The lists in the order of creation, without features and scores: both are another policy's."""
-        lists = pl.scan_parquet(self._folder / EVENTS).filter(pl.col("model") == self.model)
-        lists = lists.rename({"answered_at": "feedback_at"}, strict=False)  # as logs of 0.1.0 have it
-        # Feedback on imported lists came when they were shown, and not when they were imported.
-        came = pl.when(pl.col("arm") == "imported").then("created").otherwise("feedback_at").alias("feedback_at")
-        lists = lists.drop("features", "columns", "scores", "model").with_columns(came)
+        """The lists in the order of creation, without features and scores: both are another policy's.
+
+        Feedback on an imported list counts at the time of the list: that of the import says nothing about when it came.
+        """
+        came = pl.when(_IMPORTED).then("created").otherwise("feedback_at").alias("feedback_at")
+        lists = self._lists().drop("features", "columns", "scores", "model").with_columns(came)
         return lists.sort("created", "event_id").collect()
 
     def outcomes(self) -> pl.DataFrame:
-        """What came of items beside their clicks, in the order of the journal."""
+        """What came of items beside their clicks, in the order of the journal.
+
+        Outcomes that were imported with their list count at the time of the list, as the feedback on it does; those
+        that came later, by another import or from a caller, at their own.
+        """
         path = self._folder / OUTCOMES
         found = pl.read_parquet(path) if path.exists() else pl.DataFrame(schema=OUTCOME)
-        lists = pl.scan_parquet(self._folder / EVENTS).filter(pl.col("arm") == "imported")
-        shown = lists.select("event_id", pl.col("created").alias("shown")).collect()
-        found = found.filter(pl.col("model") == self.model).join(shown, on="event_id", how="left")
-        return found.with_columns(at=pl.coalesce("shown", "at")).drop("shown").sort("seq")  # as feedback on such lists
+        imported = self._lists().filter(_IMPORTED).select("event_id", "created", at="feedback_at").collect()
+        found = found.filter(pl.col("model") == self.model).join(imported, on=("event_id", "at"), how="left")
+        return found.with_columns(at=pl.coalesce("created", "at")).drop("created").sort("seq")
+
+    def _lists(self) -> pl.LazyFrame:
+        lists = pl.scan_parquet(self._folder / EVENTS).filter(pl.col("model") == self.model)
+        return lists.rename({"answered_at": "feedback_at"}, strict=False)  # as logs of 0.1.0 have it
 
     @property
     def rewards(self) -> Rewards | None:
@@ -129,8 +139,7 @@ class Log:
     @property
     def height(self) -> int:
         """How many lists there are."""
-        lists = pl.scan_parquet(self._folder / EVENTS).filter(pl.col("model") == self.model)
-        return int(lists.select(pl.len()).collect().item())
+        return int(self._lists().select(pl.len()).collect().item())
 
     @property
     def scope(self) -> Scope:

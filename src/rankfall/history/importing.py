@@ -15,11 +15,13 @@ import numpy as np
 from rankfall.catalog import Catalog
 from rankfall.click_logs import ClickLog, LoggedList
 from rankfall.errors import RankfallError
+from rankfall.history.exported import IMPORTED
 from rankfall.item_names import Id
 from rankfall.journal.entries import OutcomeGiven
-from rankfall.service.commands import LoadOwner, StoreImported
+from rankfall.service.commands import LoadOwner
 from rankfall.service.engine import Engine
 from rankfall.service.events import moment
+from rankfall.service.imported import StoreImported
 from rankfall.service.model import Model
 from rankfall.service.template import policy_of
 from rankfall.stores import Event
@@ -46,8 +48,9 @@ class Imported:
 
 @dataclass
 class Batch:
-    """Lists as events, what was clicked in each and what came of it, and which were left out for which item."""
+    """Lists by name, as events, with clicks and outcomes of each; and which were left out for which item."""
 
+    names: list[str] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     clicks: list[Sequence[int]] = field(default_factory=list)
     outcomes: list[tuple[OutcomeGiven, ...]] = field(default_factory=list)
@@ -76,6 +79,7 @@ class Importer:
             rows = [row for row in map(self._catalog.row, one.items) if row is not None]
             if len(rows) == len(one.items):
                 found.append((one, rows))
+                batch.names.append(one.name)
                 batch.clicks.append(one.clicked)
                 batch.outcomes.append(self._paid(one, batch.unpaid))
             else:
@@ -200,11 +204,12 @@ def import_clicks(
     for part in log.by_time().parts(BATCH):
         try:
             batch = importer.batch(part)
-            stored = StoreImported(tuple(batch.events), tuple(map(tuple, batch.clicks)), tuple(batch.outcomes))
+            clicks = tuple(map(tuple, batch.clicks))
+            stored = StoreImported(tuple(batch.names), tuple(batch.events), clicks, tuple(batch.outcomes))
             fresh, outcomes = engine.write(stored)
         except RankfallError as problem:
             raise RankfallError(
-                f"{problem}. {result.lists:,} lists were imported before that and stay; the same command goes on"
+                f"{problem}. {result.lists:,} lists were imported before that and stay; the same command then goes on"
             ) from problem
         result.lists += sum(fresh)
         result.clicked += sum(bool(clicked) for clicked, new in zip(batch.clicks, fresh, strict=True) if new)
@@ -223,4 +228,4 @@ def event_id_of(model: str, name: str) -> str:
     'import-...'
     """
     digest = hashlib.blake2b(f"{model}\0{name}".encode(), digest_size=16)
-    return f"import-{digest.hexdigest()}"
+    return f"{IMPORTED}{digest.hexdigest()}"

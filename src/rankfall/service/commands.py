@@ -13,12 +13,10 @@ from rankfall.errors import ConflictError, NotFoundError
 from rankfall.item_names import Id
 from rankfall.journal.entries import (
     CatalogChanged,
-    FeedbackGiven,
     ItemPatched,
     ModelCreated,
     ModelReset,
     ModelRestored,
-    OutcomeGiven,
     PriorLearned,
     SettingsChanged,
     UserForgotten,
@@ -30,7 +28,7 @@ from rankfall.service.clock import Moment
 from rankfall.service.owners import OwnerView
 from rankfall.service.state import ServerState, fingerprint
 from rankfall.service.tokens import token
-from rankfall.stores import Event, Mark, OnEvent, OnOutcome, Snapshot, Transaction
+from rankfall.stores import Event, Mark, Snapshot, Transaction
 from rankfall.wire import FeedbackRequest, ItemPatch, ModelChanges, ModelSettings, Result
 
 R = TypeVar("R")
@@ -318,44 +316,3 @@ class ForgetUser(Decision[Forgotten]):
         gone = tx.forget(self.user, own)
         tx.append(encode(UserForgotten(salt, fingerprint(self.user, salt), gone.lists)), "", now.time)
         return Forgotten(gone.states, sum(gone.lists.values()), gone.anonymised)
-
-
-def _shown(event: Event) -> list[Id]:
-    """The ids that a list shows."""
-    return [one["id"] for one in msgspec.json.decode(event.response)["items"]]
-
-
-@dataclass(frozen=True, slots=True)
-class StoreImported(Decision[tuple[tuple[bool, ...], int]]):
-    """Store lists of a click log with their feedback: the 0-based positions clicked, and outcomes.
-
-    Gives which lists are new, and how many outcomes are. The n-th outcome of a list in a log is always the same one.
-    """
-
-    events: tuple[Event, ...]
-    clicks: tuple[tuple[int, ...], ...]
-    outcomes: tuple[tuple[OutcomeGiven, ...], ...]
-
-    def write(self, tx: Transaction, state: ServerState, now: Moment) -> tuple[tuple[bool, ...], int]:  # noqa: ARG002
-        """Store what is not there yet."""
-        new = tx.add_events(self.events)
-        known = [event for event, is_new in zip(self.events, new, strict=True) if not is_new]
-        for event, there in zip(known, tx.events([event.id for event in known]), strict=True):
-            if there is not None and _shown(there) != _shown(event):
-                raise ConflictError(
-                    f"a list that was imported before shows {_shown(there)}, and one of the same name {_shown(event)}; "
-                    "names of lists must be unique in all logs imported into a model"
-                )
-        tx.append_on_events(
-            [
-                OnEvent(encode(FeedbackGiven(clicks)), event.id, event.model, event.owner, now.time, "import")
-                for event, clicks, is_new in zip(self.events, self.clicks, new, strict=True)
-                if is_new
-            ]
-        )
-        told = [
-            OnOutcome(encode(one), event.id, f"import {n}", event.model, event.owner, now.time, "import")
-            for event, outcomes in zip(self.events, self.outcomes, strict=True)
-            for n, one in enumerate(outcomes)
-        ]
-        return tuple(new), sum(tx.append_outcomes(told))
