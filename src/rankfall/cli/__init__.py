@@ -61,8 +61,12 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (RankfallError, PermissionError, NotADirectoryError) as problem:
+        except RankfallError as problem:
             raise click.ClickException(str(problem)) from problem
+        except OSError as problem:
+            if problem.filename is None:
+                raise
+            raise click.ClickException(f"{problem.filename}: {problem.strerror}") from problem
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

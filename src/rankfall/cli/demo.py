@@ -31,16 +31,13 @@ def command(users: int, steps: int, seed: int, out: Path) -> None:
     from rich.table import Table
 
     from rankfall.cli.progress import progress_bar
-    from rankfall.errors import FileError
     from rankfall.experiments.first_look import first_look, write_page
     from rankfall.experiments.first_look.look import KINDS
+    from rankfall.files import make_folder
 
     if out.suffix not in (".html", ".htm"):
         raise click.BadParameter(f"{out} is the page to write; its name must end in .html", param_hint="--out")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise FileError(f"cannot make the folder {out.parent}: {problem.strerror}") from problem
+    make_folder(out.parent)
     with progress_bar("showing lists", len(KINDS) * users * steps + steps) as step:
         look = first_look(users, steps, seed, step)
     write_page(look, out)

@@ -19,12 +19,12 @@ from rich.table import Table
 from rankfall.cli.option_types import PolicyNames
 from rankfall.cli.progress import StepRate
 from rankfall.data import Generated, generate
-from rankfall.errors import FileError, ProblemError
+from rankfall.errors import ProblemError
 from rankfall.experiments import figures
 from rankfall.experiments.paper import PAPER
 from rankfall.experiments.results import summary
 from rankfall.experiments.simulation import simulate_many
-from rankfall.files import replacing
+from rankfall.files import make_folder, replacing
 from rankfall.policies import find_policy, make_policy, settings_of
 from rankfall.users import CascadeUser
 
@@ -96,10 +96,7 @@ def command(
     """
     if k > items:
         raise ProblemError(f"--k is {k} and there are {items} --items; a list cannot be longer than the catalog")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise FileError(f"cannot make the folder {out}: {problem.strerror}") from problem
+    make_folder(out)
     world = generate(items, topics, features, users=users, seed=seed)
     runs = _compare(world, policies, k, steps, tradeoff, gamma, seed)
     numbers = out / "runs.parquet"

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, TypeAlias
 from rankfall.data.data_folder import data_folder
 from rankfall.data.datasets import dataset_called
 from rankfall.errors import FileError, ProblemError
+from rankfall.files import make_folder
 
 PUBLISHER = "https://files.grouplens.org/datasets/movielens"
 
@@ -45,10 +46,7 @@ def download(name: str, *, publisher: str = PUBLISHER, progress: Progress | None
     if there is not None:
         return there
     target = data_folder() / f"{dataset.stem}.zip"
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise FileError(f"cannot make the folder {target.parent}: {problem.strerror}") from problem
+    make_folder(target.parent)
     fetch(f"{publisher}/{target.name}", target, progress or (lambda _there, _total: None))
     return target
 

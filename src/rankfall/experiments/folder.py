@@ -20,7 +20,7 @@ from rankfall.experiments.chunks import parquet, read_chunk
 from rankfall.experiments.plan import Chunk, Plan
 from rankfall.experiments.result_table import runs_table
 from rankfall.experiments.study import Study
-from rankfall.files import replacing
+from rankfall.files import make_folder, replacing
 
 _LOG = logging.getLogger("rankfall")
 _TIMED = {"chunk", "policy", "steps", "seconds"}
@@ -74,10 +74,7 @@ class Folder:
     def opened(self) -> Iterator[None]:
         """Check the folder, save the study, and keep others out until the block ends, however it ends."""
         self.check()
-        try:
-            self.chunks.mkdir(parents=True, exist_ok=True)
-        except OSError as problem:
-            raise FileError(f"cannot make the folder {self.path}: {problem.strerror}") from problem
+        make_folder(self.chunks)
         with self._locked():
             for left in (*self.path.glob(".*.part"), *self.chunks.glob(".*.part")):  # of a run that was killed
                 left.unlink(missing_ok=True)

@@ -17,7 +17,8 @@ from rankfall.arrays import FloatArray
 from rankfall.catalog import FEATURES
 from rankfall.click_logs.exports import EVENTS, MARK
 from rankfall.click_logs.values import CHANCES
-from rankfall.errors import FileError, RankfallError
+from rankfall.errors import RankfallError
+from rankfall.files import make_folder
 from rankfall.history.parquet_parts import Table, table
 from rankfall.item_names import Id, feature_columns
 from rankfall.journal.catalogs import CatalogShape, CatalogState
@@ -77,10 +78,7 @@ def export(
     Servers may go on meanwhile. The journal is cut at its last entry when the export begins: feedback that comes
     after that is left out. So the files hold the state of one moment.
     """
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise FileError(f"cannot make the folder {out}: {problem}") from problem
+    make_folder(out)
     cut, said = store.end(), {MARK: secrets.token_hex(8)}
     known = Knowledge()
     for entry in _decisions(store, cut):

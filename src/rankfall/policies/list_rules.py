@@ -237,10 +237,6 @@ class ListRules:
         nothing = np.full(len(items), -1, dtype=np.int64)
         return self._drawn(pool, rng.random(len(items)), nothing, np.array(items))
 
-    def chance_of(self, rows: IntArray, pool: Sequence[int] | IntArray, items: IntArray) -> float:
-        """How likely :meth:`at_random` gives this list."""
-        return self.chances_of(rows, pool, items).chance
-
     def chances_of(self, rows: IntArray, pool: Sequence[int] | IntArray, items: IntArray) -> Drawn:
         """How likely :meth:`at_random` gives this list, and each row of it given those above."""
         return self._drawn(pool, np.zeros(len(rows)), np.array(rows), np.array(items))

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from rankfall.errors import FileError, StoreError
+from rankfall.files import make_folder
 from rankfall.journal.records import BEGINNING, END, START, Arm, Checkpoint, Entry, Event, Mark, Position, Snapshot
 from rankfall.stores.sqlite import sqlite_at
 from rankfall.stores.store import Store
@@ -66,8 +67,5 @@ def open_store(place: str | Path, *, make: bool = True, read_only: bool = False)
         raise FileError(f"{folder} holds no store ({FILE} is not there)")
     if read_only:
         return Store(sqlite_at(folder / FILE, read_only=True), read_only=True)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise FileError(f"cannot make the folder {folder}: {problem}") from problem
+    make_folder(folder)
     return Store(sqlite_at(folder / FILE))

@@ -8,14 +8,13 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from rankfall.errors import FileError
 from rankfall.experiments import figures
 from rankfall.experiments.evidence.comparison import Comparison, Gain
 from rankfall.experiments.evidence.verdict import Says, Verdict, likelier
 from rankfall.experiments.report.numbers import fixed, known
 from rankfall.experiments.report.page import template
 from rankfall.experiments.report.tables import Cell, Table
-from rankfall.files import replacing
+from rankfall.files import make_folder, replacing
 
 _COLOURS = {"hybrid": "#D55E00", "topics": "#0072B2", "features": "#009E73", "item": "#CC79A7", "constant": "#000000"}
 SAYS: dict[Says, str] = {"yes": "yes", "no": "no", "open": "cannot be told"}
@@ -24,10 +23,7 @@ SAYS: dict[Says, str] = {"yes": "yes", "no": "no", "open": "cannot be told"}
 def write_page(comparison: Comparison, out: str | Path, verdict: Verdict | None = None) -> list[Path]:
     """Write ``evidence.html``, ``evidence.csv`` and the figure into a folder; the page is the first of them."""
     folder = Path(out)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise FileError(f"cannot make the folder {folder}: {problem}") from problem
+    make_folder(folder)
     drawn = figures.save(figure(comparison), folder / "evidence", ("png", "svg"))
     page = template("evidence.html", "rankfall.experiments.evidence").render(
         comparison=comparison,

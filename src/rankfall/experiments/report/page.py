@@ -13,7 +13,6 @@ import jinja2
 import polars as pl
 from markupsafe import Markup
 
-from rankfall.errors import FileError
 from rankfall.experiments import figures
 from rankfall.experiments.folder import Folder
 from rankfall.experiments.plan import Plan
@@ -21,7 +20,7 @@ from rankfall.experiments.report import about, numbers, tables
 from rankfall.experiments.report.conclusion import Remark, conclusion
 from rankfall.experiments.report.panels import AxisName, panels_of
 from rankfall.experiments.statistics import checked, differences, final, means
-from rankfall.files import replacing
+from rankfall.files import make_folder, replacing
 
 
 @dataclass(frozen=True)
@@ -77,10 +76,7 @@ def write_report(
     curves : what to draw instead of regret over steps.
     """
     plan, out, runs = folder.plan, folder.path, checked(runs)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise FileError(f"cannot make the folder {out}: {problem}") from problem
+    make_folder(out)
     averages, apart = means(runs), differences(plan, runs)
     curves = curves or Curves(averages, "step")
     drawn = _figure(plan, averages, axes or {}, curves)
