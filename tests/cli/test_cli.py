@@ -1,3 +1,4 @@
+import errno
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,27 @@ def test_simulate_writes_what_it_names(tmp_path: Path) -> None:
     assert runs.columns == ["policy", "user", "step", "regret", "clicks", "touched", "covered", "best"]
     assert runs.group_by("policy", "user").len().height == 5 * 2
     assert runs["step"].max() == 60
+
+
+def test_files_that_cannot_be_opened_are_named(tmp_path: Path) -> None:
+    """A path below a file, and a name that no file may have."""
+    (tmp_path / "file").touch()
+    below, long = str(tmp_path / "file" / "below"), str(tmp_path / ("x" * 300))
+    for path in (below, long):
+        for command in (["fit", path], ["replay", path, "--policy", "CascadeLSB"], ["export", "--data", path]):
+            result = call(*command, *(["--out", str(tmp_path / "out")] if command[0] == "export" else []))
+            assert result.exit_code == 1, result.output
+            assert isinstance(result.exception, SystemExit)
+            assert path in result.output
+            assert "Traceback" not in result.output
+
+
+def test_a_problem_of_the_system_is_said_if_it_names_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    problems = [OSError(errno.EACCES, "Permission denied", "/some/file"), OSError(errno.ENOSPC, "No space left")]
+    monkeypatch.setattr("rankfall.cli.policies.command.callback", lambda **_: (_ for _ in ()).throw(problems.pop(0)))
+    named, other = call("policies"), call("policies")
+    assert (named.exit_code, named.output) == (1, "Error: /some/file: Permission denied\n")
+    assert isinstance(other.exception, OSError)
 
 
 def test_simulate_is_reproducible(tmp_path: Path) -> None:

@@ -7,10 +7,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 from click.testing import CliRunner, Result
+from logged import CATALOG as LOGGED
+from logged import drive, running
 from served import Served
 
 from rankfall import Catalog
 from rankfall.cli import app
+from rankfall.history.export import export
 
 ITEMS = "id,title,topics,price,brand\n" + "".join(
     f"i{n},Item {n},{'art|sea' if n % 3 else 'war'},{1.5**n:.2f},{'acme' if n % 2 else 'bolt'}\n" for n in range(20)
@@ -64,6 +67,20 @@ def test_what_is_wrong_is_said(files: Path, monkeypatch: pytest.MonkeyPatch, opt
     assert result.exit_code != 0
     assert message in result.output
     assert not (files / "c.parquet").exists()
+
+
+def test_a_model_that_an_export_does_not_have_is_refused_with_those_it_has(files: Path) -> None:
+    with running(str(files / "data")) as engine:
+        drive(engine, 6)
+        export(engine.store, files / "log")
+    items = {"id": LOGGED.ids, "price": range(len(LOGGED))}
+    pl.DataFrame(items).write_parquet(files / "items.parquet")
+    build = ["catalog", "build", "--items", files / "items.parquet", "--out", files / "c.parquet"]
+    build += ["--log", files / "log"]
+    said = " ".join(call(*build, "--log-model", "nope", code=1).output.split())
+    assert "has no list of model 'nope'; there are lists of: default" in said
+    assert not (files / "c.parquet").exists()
+    call(*build, "--log-model", "default", "--factors", 1)
 
 
 def test_the_commands_of_the_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -177,6 +177,14 @@ def test_a_log_without_chance_is_told_what_can_be_said(tmp_path: Path) -> None:
     assert "RIPS" not in said
 
 
+def test_the_folder_is_made_before_the_work(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is read if what is found could not be written."""
+    monkeypatch.setattr("rankfall.history.replayable.open_log", lambda *_, **__: pytest.fail("the log was opened"))
+    (tmp_path / "file").touch()
+    said = call("evaluate", folder / "clicks.parquet", "--policy", "A", "--out", tmp_path / "file" / "x", code=1)
+    assert "cannot make the folder" in said
+
+
 def test_a_log_of_an_earlier_version() -> None:
     log = Path(__file__).parents[1] / "fixtures" / "0.1.0" / "log"
     said = call("evaluate", log, "--model", "shared", "--policy", "CascadeLinUCB", "--resamples", 0)
@@ -191,6 +199,8 @@ def test_a_log_of_an_earlier_version() -> None:
         (["--policy", "Nobody"], 1, "Nobody"),
         (["--policy", "nothing.rankfall"], 2, "the file nothing.rankfall does not exist"),
         (["--policy", "CascadeUCB1", "--learn-from", "0.9999"], 1, "0 lists can be used"),
+        (["--policy", "CascadeUCB1", "--learn-from", "nan"], 1, "the share to learn from must be a number in [0, 1]"),
+        (["--policy", "CascadeUCB1", "--out", "/dev/null/x"], 1, "cannot make the folder /dev/null/x: Not a directory"),
         ([], 2, "Missing option '--policy'"),
     ],
 )

@@ -93,6 +93,16 @@ def test_a_user_with_features_is_fitted_by_name(tmp_path: Path):
         (["--by", "user"], "--by needs --catalog"),
         (["--held-out", "0"], "a comparison needs lists to judge by"),
         (["--model", "cascade", "--report", "x"], "--report is for a comparison"),
+        (["--model", "cascade", "--reference", "constant"], "--reference is for a comparison"),
+        (
+            ["--model", "cascade", "--ridge", "5"],
+            "--ridge is for weights of features and topics; give --attraction and",
+        ),
+        (["--ridge", "5"], "--ridge is for weights of features and topics; give --catalog"),
+        (
+            ["--model", "cascade", "--attraction", "features", "--catalog", "x", "--prior", "0"],
+            "--prior is for attraction by item; leave it out, or give --ridge",
+        ),
     ],
 )
 def test_options_that_make_no_sense_together_are_refused(options: list[str], said: str):

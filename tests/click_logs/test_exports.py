@@ -1,5 +1,6 @@
 """A log that a service exported, as a click log, beside the same lists as CSV and Parquet."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +76,53 @@ def test_chances_of_positions_are_read_from_every_format(folder: Path, name: str
     cut = [*shown[3][: part.start[1]], *shown[1][: np.diff(part.start)[1]]]
     assert part.given_above is not None
     assert part.given_above.tolist() == cut
+
+
+def of_chances(whole: list[float | None], given: list[float | None]) -> pl.DataFrame:
+    """One list."""
+    k = len(given)
+    rows = {"list": ["a"] * k, "position": range(1, k + 1), "item": range(k), "click": [0] * k}
+    return pl.DataFrame({**rows, "propensity": whole * k, "propensity_given_above": given})
+
+
+@pytest.mark.parametrize(
+    ("whole", "given"),
+    [
+        (1 / 120, [1 / 6, 1 / 5, 1 / 4]),
+        (0.0083, [0.167, 0.2, 0.25]),
+        (0.00003, [0.1, 0.11, 0.12, 0.14, 0.17]),  # 1/30240, to five decimals
+        (0.01, [0.17, 0.2, 0.25]),
+        (1 / 900, [0.03, 0.03]),  # to two decimals; 0.0009 is 19 % less
+        (3.1e-05, [1 / 10, 1 / 9, 1 / 8, 1 / 7, 1 / 6]),  # 3.3e-05
+        (1e-300, [0.001] * 100),
+        (5e-324, [0.001] * 150),  # whose product is 0 in double precision
+        (5e-324, [0.001] * 108),
+        (None, [0.5, 0.5]),
+        (0.2, [0.5, None]),
+        (1.0, [1.0, 1.0]),
+    ],
+)
+def test_a_propensity_may_be_rounded(whole: float | None, given: list[float | None]) -> None:
+    assert next(iter(read_click_log(of_chances([whole], given)))).propensity == whole
+
+
+@pytest.mark.parametrize(
+    ("whole", "given", "product"),
+    [
+        (1 / 6, [1 / 6, 1 / 5], "0.0333333"),  # the chance of the top alone
+        (0.5, [0.5, 0.5], "0.25"),
+        (1.0, [0.5, 0.5], "0.25"),
+        (0.0083, [0.167, 0.2, 0.5], "0.0167"),
+        (1e-200, [0.001] * 100, "1e-300"),
+        (0.5, [0.001] * 150, "0"),
+    ],
+)
+def test_a_propensity_that_is_not_the_product_of_its_chances_is_refused(
+    whole: float, given: list[float | None], product: str
+) -> None:
+    words = f"row 1: propensity of list 'a' is {whole:g}, and the product of its propensity_given_above {product}; exp"
+    with pytest.raises(FileError, match=re.escape(words)):
+        read_click_log(of_chances([whole], given))
 
 
 def test_chances_of_single_rows_must_be_probabilities() -> None:

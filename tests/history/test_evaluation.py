@@ -33,7 +33,7 @@ def uniform_lists(seed: int = 0) -> IntArray:
 
 def a_log(lists: IntArray, **chances: FloatArray) -> ClickLogToReplay:
     rows = draw_log(USER, lists, seed=1).with_columns(pl.format("i{}", "item").alias("item"))
-    rows = rows.with_columns(pl.Series(name, values.ravel()) for name, values in chances.items())
+    rows = rows.with_columns(pl.Series(name, values.ravel(), nan_to_null=True) for name, values in chances.items())
     return ClickLogToReplay("simulated", read_click_log(rows), CATALOG)
 
 
@@ -86,6 +86,18 @@ def test_a_policy_that_draws_is_asked_often() -> None:
     truth = np.mean([USER.reward(one) for one in lists])
     interval = found.estimates["rips"].interval
     assert abs(interval.value - truth) < 4 * interval.error
+
+
+def test_lists_without_chances_at_positions_leave_out_iips_and_are_counted() -> None:
+    given = np.broadcast_to(1.0 / (ITEMS - np.arange(K)), (LISTS, K))
+    alone = np.full((LISTS, K), 1 / ITEMS)
+    alone[::4, 1] = np.nan
+    for chances, said in ((alone, True), (np.full((LISTS, K), 1 / ITEMS), False), (np.full((LISTS, K), np.nan), False)):
+        log = a_log(uniform_lists(), propensity_given_above=given, propensity_at_position=chances)
+        judged = judged_lists(log, moment_after(log, 0.5))
+        assert ("IIPS is left out: 750 of the 3,000 lists" in judged.notes[-1]) == said
+        found = judge(log, judged, saved_snapshot("saved", saved()), "clicks")
+        assert ("iips" in found.estimates) == (not np.isnan(chances).any())
 
 
 def test_chances_of_whole_lists_give_ips_only() -> None:

@@ -94,6 +94,9 @@ def test_propensities_of_a_click_log_give_an_estimate() -> None:
     assert found.estimate is not None
     assert found.estimate.lists == 120
     assert found.counts.same_list == found.estimate.matched > 0
+    given = rows.drop("propensity").with_columns(propensity_given_above=pl.Series([1 / 3, 1 / 2] * 120))
+    of_each = replay(ClickLogToReplay("mine", read_click_log(given), catalog), "CascadeLinUCB", 0.0)
+    assert (of_each.counts, of_each.estimate) == (found.counts, found.estimate)
     without = replay(ClickLogToReplay("mine", read_click_log(rows.drop("propensity")), catalog), "CascadeLinUCB", 0.0)
     assert without.estimate is None
     assert '"propensity"' in (without.why or "")

@@ -186,10 +186,10 @@ def _check(
 def _check_used(context: click.Context, model: str | None, attraction: str, catalog: Path | None) -> None:
     """Refuse options that were given and would not be used."""
     linear = attraction != "item" or (model is None and catalog is not None)
-    by_item = model is None or attraction == "item"
+    needed = "--catalog" if model is None else "--attraction and --catalog"
     for name, used, why in (
-        ("prior", by_item, "is for attraction by item; leave it out, or give --ridge"),
-        ("ridge", linear, "is for weights of features and topics, which need --catalog"),
+        ("prior", attraction == "item", "is for attraction by item; leave it out, or give --ridge"),
+        ("ridge", linear, f"is for weights of features and topics; give {needed}"),
         ("reference", model is None, "is for a comparison; leave out --model"),
     ):
         if not used and context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:

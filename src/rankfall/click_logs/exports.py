@@ -34,6 +34,17 @@ def events_file(path: Path) -> Path:
     return path / EVENTS if path.is_dir() else path
 
 
+def lists_of(path: Path, model: str | None) -> pl.LazyFrame:
+    """The lists of a model, or of all; the model must have some."""
+    lists = pl.scan_parquet(events_file(path))
+    if model is None:
+        return lists
+    models = lists.select(pl.col("model").unique().sort()).collect().to_series().to_list()
+    if model not in models:
+        raise FileError(f"{path} has no list of model {model!r}; there are lists of: {', '.join(models)}")
+    return lists.filter(pl.col("model") == model)
+
+
 def read_export(path: Path, *, model: str | None = None, whole_ids: bool | None = None) -> ClickLog:
     """The lists with feedback, or whose wait for feedback ran out, in the order of the file.
 
@@ -47,12 +58,7 @@ def read_export(path: Path, *, model: str | None = None, whole_ids: bool | None 
     """
     events = events_file(path)
     with reading_parquet(events):
-        lists = pl.scan_parquet(events)
-        models = lists.select(pl.col("model").unique().sort()).collect().to_series().to_list()
-        if model is not None:
-            if model not in models:
-                raise FileError(f"{path} has no list of model {model!r}; there are lists of: {', '.join(models)}")
-            lists = lists.filter(pl.col("model") == model)
+        lists = lists_of(path, model)
         there = lists.collect_schema().names()  # logs of earlier versions have no context
         unknown = [pl.lit(None, pl.String).alias(name) for name in _REQUEST if name not in there]
         chances = {column: name for column, name in CHANCES.items() if column in there}

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from rankfall.arrays import IntArray
+from rankfall.arrays import FloatArray, IntArray
 from rankfall.click_logs.exports import is_export, read_export
 from rankfall.click_logs.log import ClickLog
 from rankfall.click_logs.tables import Table, table_of
@@ -179,16 +179,7 @@ def _check_context(table: Table, frame: pl.DataFrame, start: IntArray) -> None:
 def _check_chances(table: Table, frame: pl.DataFrame, start: IntArray) -> None:
     """Raise for the first list whose chances contradict each other, by more than they may be rounded."""
     if "propensity" in frame.columns and "propensity_given_above" in frame.columns:
-        whole = frame["propensity"].to_numpy()[start[:-1]]
-        product = np.multiply.reduceat(frame["propensity_given_above"].to_numpy(), start[:-1])
-        apart = np.flatnonzero(np.abs(product - whole) > 0.02 * np.diff(start) * whole)
-        if len(apart):
-            n = int(apart[0])
-            raise table.wrong(
-                frame["row"][int(start[n])],
-                f"the propensity of list {frame['list'][int(start[n])]!r} is {whole[n]:g}, and the product of its "
-                f"propensity_given_above {product[n]:g}; expected the same",
-            )
+        _check_product(table, frame, start)
     if any(column not in frame.columns for column in CHANCES):
         return
     given, alone = (frame[column].to_numpy()[start[:-1]] for column in CHANCES)
@@ -200,6 +191,38 @@ def _check_chances(table: Table, frame: pl.DataFrame, start: IntArray) -> None:
             f"at position 1 of list {frame['list'][int(start[n])]!r} propensity_given_above is {given[n]:g} and "
             f"propensity_at_position {alone[n]:g}; nothing stands above, so expected the same",
         )
+
+
+def _check_product(table: Table, frame: pl.DataFrame, start: IntArray) -> None:
+    """Raise for the first list whose propensity is not the product of the chances of its items.
+
+    In logarithms, so that long lists do not come to 0: there each chance may be off by what rounding leaves open.
+    """
+    whole, each = frame["propensity"].to_numpy(), frame["propensity_given_above"].to_numpy()
+    product, slack = (np.add.reduceat(values, start[:-1]) for values in (np.log(each), _slack(each)))
+    top, least = start[:-1], np.log(np.finfo(np.float64).tiny)
+    apart = np.abs(np.maximum(product, least) - np.maximum(np.log(whole[top]), least))
+    wrong = np.flatnonzero(apart > slack + _slack(whole)[top])
+    if len(wrong):
+        n = int(wrong[0])
+        raise table.wrong(
+            frame["row"][int(start[n])],
+            f"propensity of list {frame['list'][int(start[n])]!r} is {whole[start[n]]:g}, and the product of its "
+            f"propensity_given_above {np.exp(product[n]):g}; expected the same",
+        )
+
+
+def _slack(chances: FloatArray) -> FloatArray:
+    """How far the logarithm of each chance may be off: by 5 %, or by half of the last decimal that the column has.
+
+    >>> _slack(np.array([0.02, 0.5])).round(2)
+    array([0.29, 0.05])
+    """
+    tight = np.full(len(chances), np.log(1.05))
+    for decimals in range(1, 16):
+        if np.array_equal(np.round(chances, decimals), chances, equal_nan=True):
+            return np.maximum(tight, -np.log1p(-0.5 * 10.0**-decimals / chances))
+    return tight
 
 
 def _check_items(table: Table, frame: pl.DataFrame, log: ClickLog) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from rankfall.click_logs.exports import events_file, is_export
+from rankfall.click_logs.exports import events_file, is_export, lists_of
 from rankfall.click_logs.tables import Table, table_of
 from rankfall.click_logs.values import checked
 from rankfall.errors import FileError
@@ -91,14 +91,8 @@ def _who(table: Table, values: Mapping[str, pl.Series]) -> pl.Series:
 
 def _export(path: Path, model: str | None, whole_ids: bool, lists: int) -> Iterator[pl.DataFrame]:
     """Lists of an export that have feedback, or whose wait for it is over."""
-    events = events_file(path)
-    with reading_parquet(events):
-        frame = pl.scan_parquet(events).filter(pl.col("result").is_not_null())
-        if model is not None:
-            models = frame.select(pl.col("model").unique().sort()).collect().to_series().to_list()
-            if model not in models:
-                raise FileError(f"{path} has no list of model {model!r}; there are lists of: {', '.join(models)}")
-            frame = frame.filter(pl.col("model") == model)
+    with reading_parquet(events_file(path)):
+        frame = lists_of(path, model).filter(pl.col("result").is_not_null())
         frame = frame.select("event_id", "user", "items", "clicked")
         first = 0
         while (part := frame.slice(first, lists).collect()).height:

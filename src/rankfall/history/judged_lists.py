@@ -35,6 +35,10 @@ Earning: TypeAlias = Literal["any", "clicks", "worth"]
 ONLY_AT_POSITION = (
     "propensity_at_position is not used without propensity_given_above, the chance of each item given those above it"
 )
+NOT_ALL_AT_POSITION = (
+    "IIPS is left out: {:,} of the {:,} lists that were judged lack propensity_at_position, the chance of each item at "
+    "its position whatever stands above"
+)
 WHOLE_LISTS = (
     "The log knows the chances of whole lists and not of positions, so only IPS on whole lists can be computed; "
     "exports of this version, and the column propensity_given_above of a click log, have them"
@@ -143,6 +147,9 @@ def judged_lists(
         )
     if basis == "nothing" and any(event.get("propensity_at_position") is not None for event, _ in used):
         notes.append(ONLY_AT_POSITION)
+    unknown = sum(chances.at_position is None for _, chances in used)
+    if basis == "positions" and 0 < unknown < len(used):
+        notes.append(NOT_ALL_AT_POSITION.format(unknown, len(used)))
     notes += {"positions": [], "lists": [WHOLE_LISTS], "nothing": [NO_CHANCE]}[basis]
     found = _laid_out(used, basis, left_out, tuple(notes))
     if rewards is None:

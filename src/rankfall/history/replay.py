@@ -31,7 +31,7 @@ NO_SUPPORT = (
     "no estimate: no list with feedback is known to be chosen at random, so the log says nothing about lists that were "
     'not shown. Set "randomize" in the settings of the model (0.1 shows one list in ten at random), over few '
     "candidates and short lists, so that the same list comes up often enough; in a click log of your own, give the "
-    'probability of each list in the column "propensity"'
+    'probability of each list in the column "propensity", or of each item given those above in "propensity_given_above"'
 )
 NO_MATCH = (
     "no estimate: of {n} lists with a known chance below 1 none is one this policy would have shown. There are too "

@@ -11,6 +11,7 @@ import numpy as np
 
 from rankfall.catalog import Catalog
 from rankfall.errors import RankError
+from rankfall.estimates.chances import LEAST
 from rankfall.history.exported import rows_of
 from rankfall.history.logged_outcomes import LoggedOutcomes, outcome_in
 from rankfall.history.logged_requests import asked, owner_of, ruled, situation_of
@@ -132,9 +133,7 @@ class Walk:
         self.counts.ranked += 1
         self.counts.same_list += own == rows
         self.counts.same_top += own[0] == rows[0]
-        chance, given = event["propensity"], event.get("propensity_given_above")
-        if chance is None and given is not None:
-            chance = math.prod(given)
+        chance = _chance_of(event)
         if chance is not None and 0.0 < chance < 1.0 and event["result"] is not None:
             self.counts.random += 1
             self.chances.propensities.append(chance)
@@ -194,6 +193,12 @@ class Walk:
 
 
 _TEMPLATES = 8
+
+
+def _chance_of(event: dict[str, Any]) -> float | None:
+    """How likely a logged list was as a whole, if the log says so, or says it of each item given those above."""
+    whole, given = event["propensity"], event.get("propensity_given_above")
+    return max(math.prod(given), LEAST) if whole is None and given is not None else whole
 
 
 def _starting_from(prior: Prior, policy: Policy) -> Policy:
