@@ -66,6 +66,12 @@ def test_an_import_begins_a_store(tmp_path: Path) -> None:
     ]
     said = call("import", path, "--data", data, "--catalog", catalog).output
     assert "The catalog is the one in the store (30 items); --catalog was not read." in said
+    (tmp_path / "other.csv").write_text("list,position,item,click\nnew,1,3,1\nl4,1,5,1\n")
+    said = " ".join(call("import", tmp_path / "other.csv", "--data", data, code=1).output.split())
+    assert (
+        "Error: list 'l4' has item 5 at position 1, and a list of this name that was imported before has item 4" in said
+    )
+    assert "so rename the list. 0 lists were imported before that and stay; the same command then goes on" in said
     with Served(log=tmp_path / "log", data=data, catalog=catalog) as server:
         found = server.settled(30)
     assert (found["settings"]["policy"], found["settings"]["gamma"], found["learned"]) == ("CascadeLSB", 0.4, 30)

@@ -200,9 +200,9 @@ def test_a_list_of_a_known_name_with_other_items_is_refused(place: str, tmp_path
         import_clicks(engine, "default", log({"a": ids[:3], "b": ids[3:5]}))
         before = state_of(engine)
         for items, position, here, there in (
-            ([ids[0], ids[2], ids[1]], 2, repr(ids[2]), repr(ids[1])),
-            (ids[:2], 3, "nothing", repr(ids[2])),
-            (ids[:4], 4, repr(ids[3]), "nothing"),
+            ([ids[0], ids[2], ids[1]], 2, f"item {ids[2]!r}", f"item {ids[1]!r}"),
+            (ids[:2], 3, "nothing", f"item {ids[2]!r}"),
+            (ids[:4], 4, f"item {ids[3]!r}", "nothing"),
         ):
             with pytest.raises(RankfallError) as refused:
                 import_clicks(engine, "default", log({"new": ids[:2], "a": items, "b": ids[3:5]}))

@@ -218,11 +218,11 @@ def _slack(chances: FloatArray) -> FloatArray:
     >>> _slack(np.array([0.02, 0.5])).round(2)
     array([0.29, 0.05])
     """
-    tight = np.full(len(chances), np.log(1.05))
+    slack: FloatArray = np.full(len(chances), np.log(1.05))
     for decimals in range(1, 16):
         if np.array_equal(np.round(chances, decimals), chances, equal_nan=True):
-            return np.maximum(tight, -np.log1p(-0.5 * 10.0**-decimals / chances))
-    return tight
+            return np.maximum(slack, -np.log1p(-0.5 * 10.0**-decimals / chances), out=slack)
+    return slack
 
 
 def _check_items(table: Table, frame: pl.DataFrame, log: ClickLog) -> None:

@@ -197,7 +197,8 @@ _TEMPLATES = 8
 
 def _chance_of(event: dict[str, Any]) -> float | None:
     """How likely a logged list was as a whole, if the log says so, or says it of each item given those above."""
-    whole, given = event["propensity"], event.get("propensity_given_above")
+    whole: float | None = event["propensity"]
+    given: list[float] | None = event.get("propensity_given_above")
     return max(math.prod(given), LEAST) if whole is None and given is not None else whole
 
 

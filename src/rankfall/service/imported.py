@@ -55,10 +55,10 @@ class StoreImported(Decision[tuple[tuple[bool, ...], int]]):
                 if before != here:
                     raise ConflictError(
                         f"list {name!r} has {_named(here)} at position {position}, and a list of this name that was "
-                        f"imported before has {_named(before)} there; names of lists must be unique in all logs that a "
-                        "model learns from, so give it another one"
+                        f"imported before has {_named(before)} there; names must be unique in all logs imported into a "
+                        "model, so rename the list"
                     )
 
 
 def _named(item: Id | None) -> str:
-    return "nothing" if item is None else short(item)
+    return "nothing" if item is None else f"item {short(item)}"
