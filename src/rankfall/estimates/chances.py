@@ -14,9 +14,6 @@ from rankfall.errors import ProblemError
 NOTHING = -1
 """Stands in a list below its last item, where others are longer."""
 
-LEAST = 1e-150
-"""What is possible at all counts as no less likely: of long lists the product of chances would be 0, or its square."""
-
 
 @dataclass(frozen=True, eq=False)
 class ListChances:
@@ -56,8 +53,7 @@ class ListChances:
         """From the chance of each item given those above it (lists, k)."""
         given = finite("chances given those above", chances, 2, ProblemError)
         alone = None if at_position is None else finite("at_position", at_position, 2, ProblemError)
-        possible = np.logical_and.accumulate(given > 0.0, axis=1)
-        return cls(np.where(possible, np.maximum(np.cumprod(given, axis=1), LEAST), 0.0), alone)
+        return cls(np.asarray(np.cumprod(given, axis=1), dtype=np.float64), alone)
 
     @classmethod
     def uniform(cls, pool: ArrayLike, free: ArrayLike) -> ListChances:

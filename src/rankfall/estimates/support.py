@@ -16,8 +16,10 @@ def effective_size(weights: FloatArray) -> FloatArray:
     >>> effective_size(np.array([[2.0], [2.0], [0.0], [0.0]]))
     array([2.])
     """
-    squares = (weights**2).sum(axis=0)
-    size: FloatArray = weights.sum(axis=0) ** 2 / np.where(squares > 0.0, squares, 1.0)
+    highest = weights.max(axis=0)
+    shares = weights / np.where(highest > 0.0, highest, 1.0)  # squares of weights may be beyond all numbers
+    squares = (shares**2).sum(axis=0)
+    size: FloatArray = shares.sum(axis=0) ** 2 / np.where(squares > 0.0, squares, 1.0)
     return size
 
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from rankfall.catalog import Catalog
 from rankfall.errors import RankError
-from rankfall.estimates.chances import LEAST
 from rankfall.history.exported import rows_of
 from rankfall.history.logged_outcomes import LoggedOutcomes, outcome_in
 from rankfall.history.logged_requests import asked, owner_of, ruled, situation_of
@@ -199,7 +198,7 @@ def _chance_of(event: dict[str, Any]) -> float | None:
     """How likely a logged list was as a whole, if the log says so, or says it of each item given those above."""
     whole: float | None = event["propensity"]
     given: list[float] | None = event.get("propensity_given_above")
-    return max(math.prod(given), LEAST) if whole is None and given is not None else whole
+    return math.prod(given) if whole is None and given is not None else whole
 
 
 def _starting_from(prior: Prior, policy: Policy) -> Policy:
