@@ -21,6 +21,7 @@ from waiting import PATIENCE, START_PATIENCE, wait_until
 from rankfall.cli import app
 
 DOCS = Path(__file__).parents[1] / "docs"
+HOUR = r"The hour is worth ([+-][\d.]+) a list, 95 % interval ([+-][\d.]+) to ([+-][\d.]+)\."
 
 
 def blocks(page: str) -> Iterator[tuple[str, str]]:
@@ -167,11 +168,7 @@ def test_the_policy_of_the_tutorial_stands_beside_ours(folder: Path) -> None:
 
 
 def test_shop(reader: Reader) -> None:
-    """It ends with a service whose learned lists beat the baseline.
-
-    Nothing in it is left to chance but event ids. Feedback of one call is learned in their order, so that sums are
-    rounded otherwise each time: the lists of the last part, which learns from calls of many, differ after a while.
-    """
+    """It ends with a service whose learned lists beat the baseline. Nothing in it is left to chance but event ids."""
     reader.follow("tutorial-shop")
     said = "\n".join(reader.said)
     pattern = r"The gain is ([+-][\d.]+) points, 95 % interval ([+-][\d.]+) to ([+-][\d.]+)\."
@@ -179,8 +176,10 @@ def test_shop(reader: Reader) -> None:
     ((_, *told),) = re.findall(pattern, (DOCS / "tutorial-shop.md").read_text())
     assert float(low) > 0
     assert float(told[0]) <= float(gain) <= float(told[1])  # on another processor a rounding may turn a list
-    clicked = dict(re.findall(r"(plain|hours): ([\d.]+)% clicked", said))
-    assert float(clicked["hours"]) > float(clicked["plain"])  # by 8 to 12, where the spread of runs is 2
+    ((worth, low, _),) = re.findall(HOUR, said)
+    ((_, *told),) = re.findall(HOUR, (DOCS / "tutorial-shop.md").read_text())
+    assert float(low) > 0
+    assert float(told[0]) <= float(worth) <= float(told[1])
     assert said.count("at most 2 of a brand") == 2
     assert "1,680 lists imported into 'default'" in said
     assert "31 features" in said

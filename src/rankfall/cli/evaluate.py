@@ -135,6 +135,10 @@ def command(
     from rankfall.users.fitting import read_log
     from rankfall.users.fitting.reward_model import best_fit, reward_model
 
+    for name, times in Counter(Path(words).name for words in policies).items():
+        if times > 1:
+            told = f"{times} policies are called {name}; give each a name of its own"
+            raise click.BadParameter(told, param_hint="--policy")
     if out is not None:
         make_folder(out)  # before all the work
     log = open_log(path, model=log_model, catalog=catalog, columns=dict(columns))
@@ -143,10 +147,6 @@ def command(
     moment = moment_after(log, learn_from)
     judged = judged_lists(log, moment, count_among, seed, rewards)
     snapshots = [_snapshot(log, words, moment, rewards) for words in policies]
-    for name, times in Counter(one.name for one in snapshots).items():
-        if times > 1:
-            told = f"{times} policies are called {name}; give each a name of its own"
-            raise click.BadParameter(told, param_hint="--policy")
     clicks = clicks_until(log, moment)
     worth = None if rewards is None else click_worth(log, moment, rewards)
     chosen = best_fit(read_log(clicks), counted_for(earning), click_model, seed)

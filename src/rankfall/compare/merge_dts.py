@@ -83,12 +83,12 @@ class MergeDTS(Method):
         try:
             return float(((4.0 * self.alpha - 1.0) * n**2 / (twice * self.epsilon)) ** (1.0 / twice))
         except OverflowError:
-            told = f"alpha {self.alpha:g} is so close to 0.5 that C is no number for {n} rankers; give more, or give c"
+            told = f"alpha {self.alpha:g} is so close to 0.5 that C overflows for {n} rankers; raise it, or give c"
             raise ProblemError(told) from None
 
     def begin(self, n: int) -> dict[str, NDArray[Any]]:
         """The batch of each ranker (-1: out), the stage, comparisons in it, and the batch whose turn it is."""
-        self.constant(n)  # refused here, where it cannot be, and not at the first click
+        self.constant(n)  # an alpha that does not do is refused here, not at the first click
         batches = np.empty(n, dtype=np.int64)
         batches[np.random.default_rng([self.seed, 0]).permutation(n)] = np.arange(n) // self.batch
         arrays = {"batch": batches, "stage": np.array(1), "since": np.array(0), "turn": np.array(0)}

@@ -38,7 +38,7 @@ class Standing:
 
     Attributes
     ----------
-    best : the leader: of those left, the one that beats most others so far; the first one of equals.
+    best : the leader: of those left, or of all if none is, the one that beats most others so far; the first of equals.
     left : all that can still be the best; none, if each is beaten by another one for sure.
     error : how likely it is at most that the best ranker is not among them, however often one looks. Methods that put
         rankers aside by themselves may add to it: MergeDTS its epsilon.

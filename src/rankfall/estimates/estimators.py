@@ -155,18 +155,15 @@ def contributions(
     """
     if estimator.startswith("sn_"):
         raise ProblemError(f"{estimator} is a ratio of sums; it has no contributions of single lists")
-    return _sum_of(estimator, logged, chosen, _checked(rewards, logged, chosen), model).each()
+    return _sum_of(estimator, logged, chosen, _checked(rewards, logged, chosen, model), model).each()
 
 
 def _sum_of(
     estimator: Estimator, logged: ListChances, chosen: ListChances, rewards: FloatArray, model: Predicted | None
 ) -> _Sum:
-    none = np.zeros(len(rewards))
     if estimator not in ESTIMATORS:
         raise ProblemError(f"no estimator {estimator!r}; choose from {', '.join(ESTIMATORS)}")
-    for name, values in () if model is None else vars(model).items():
-        if finite(name, values, 2, ProblemError).shape != rewards.shape:
-            raise ProblemError(f"{name} of the model has shape {np.shape(values)}, and rewards {rewards.shape}")
+    none = np.zeros(len(rewards))
     if estimator in ("direct", "cascade_dr") and model is None:
         raise ProblemError(f"{estimator} needs a model of rewards")
     if estimator == "direct" and model is not None:
@@ -204,7 +201,7 @@ def estimate_all(
     >>> {name: one.value for name, one in found.items()}
     {'ips': 0.5, 'sn_ips': 0.5, 'rips': 0.5, 'sn_rips': 0.5}
     """
-    earned = _checked(rewards, logged, chosen)
+    earned = _checked(rewards, logged, chosen, model)
     if len(earned) < 2:
         raise ProblemError(f"an estimate needs two lists at least, got {len(earned)}")
     known = logged.at_position is not None and chosen.at_position is not None
@@ -225,7 +222,7 @@ def estimate_all(
     return found
 
 
-def _checked(rewards: ArrayLike, logged: ListChances, chosen: ListChances) -> FloatArray:
+def _checked(rewards: ArrayLike, logged: ListChances, chosen: ListChances, model: Predicted | None) -> FloatArray:
     earned = finite("rewards", rewards, 2, ProblemError)
     for name, one in (("logged", logged), ("chosen", chosen)):
         if one.down_to.shape != earned.shape:
@@ -233,6 +230,9 @@ def _checked(rewards: ArrayLike, logged: ListChances, chosen: ListChances) -> Fl
                 f"chances of the {name} lists have shape {one.down_to.shape}, and rewards {earned.shape}; "
                 "both must be (lists, positions)"
             )
+    for name, values in () if model is None else vars(model).items():
+        if finite(name, values, 2, ProblemError).shape != earned.shape:
+            raise ProblemError(f"{name} of the model has shape {np.shape(values)}, and rewards {earned.shape}")
     return earned
 
 

@@ -17,7 +17,7 @@ def effective_size(weights: FloatArray) -> FloatArray:
     array([2.])
     """
     highest = weights.max(axis=0)
-    shares = weights / np.where(highest > 0.0, highest, 1.0)  # squares of weights may be beyond all numbers
+    shares = weights / np.where(highest > 0.0, highest, 1.0)  # squares of large weights would overflow
     squares = (shares**2).sum(axis=0)
     size: FloatArray = shares.sum(axis=0) ** 2 / np.where(squares > 0.0, squares, 1.0)
     return size

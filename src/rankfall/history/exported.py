@@ -103,6 +103,7 @@ class Log:
         return found.with_columns(at=pl.coalesce("created", "at")).drop("created").sort("seq")
 
     def _lists(self) -> pl.LazyFrame:
+        """The lists of the model, as the file has them."""
         lists = pl.scan_parquet(self._folder / EVENTS).filter(pl.col("model") == self.model)
         return lists.rename({"answered_at": "feedback_at"}, strict=False)  # as logs of 0.1.0 have it
 

@@ -13,11 +13,11 @@ import numpy as np
 from rankfall.arrays import FloatArray, IntArray
 from rankfall.policies import Policy
 from rankfall.policies.list_rules import RulesKept
+from rankfall.service import tokens
 from rankfall.service.clock import Moment
 from rankfall.service.model import Model
 from rankfall.service.owners import OwnerView
 from rankfall.service.ranking import ChosenList, ResolvedRequest
-from rankfall.service.tokens import token
 from rankfall.stores import Event
 from rankfall.wire import HeldBackItem, RankedItem, RankRequest, RankResponse, RelaxedRule
 from rankfall.wire.rules import rule_to_json
@@ -26,7 +26,7 @@ from rankfall.wire.rules import rule_to_json
 def event_of(model: Model, owner: OwnerView, resolved: ResolvedRequest, chosen: ChosenList, now: Moment) -> Event:
     """The list as it is stored, with the response to the caller."""
     request = resolved.request
-    event_id = f"{int(now.time * 1000):012x}{token(10)}"
+    event_id = tokens.event_id(now.time)
     expires = now.time + model.settings.feedback_wait
     said = {name: getattr(request, name) for name in ("candidates", "exclude", "context")}
     limits = {name: msgspec.to_builtins(value) for name, value in said.items() if value is not None}

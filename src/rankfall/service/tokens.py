@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import secrets
 from collections import deque
 
 _pool: deque[str] = deque()
+_made = itertools.count()
 
 
 def token(size: int) -> str:
@@ -16,3 +18,11 @@ def token(size: int) -> str:
         drawn = secrets.token_hex(1024 * 16)
         _pool.extend(drawn[i : i + 32] for i in range(0, len(drawn), 32))
         return secrets.token_hex(size)
+
+
+def event_id(time: float) -> str:
+    """The id of a list made at this time: the millisecond, a number that rises from list to list, and random digits.
+
+    Feedback of one call is learned in the order of ids, so lists of one process have ids in the order they were made.
+    """
+    return f"{int(time * 1000):012x}{next(_made) & 0xFFFF:04x}{token(8)}"
