@@ -95,7 +95,7 @@ def test_lists_without_chances_at_positions_leave_out_iips_and_are_counted() -> 
     for chances, said in ((alone, True), (np.full((LISTS, K), 1 / ITEMS), False), (np.full((LISTS, K), np.nan), False)):
         log = a_log(uniform_lists(), propensity_given_above=given, propensity_at_position=chances)
         judged = judged_lists(log, moment_after(log, 0.5))
-        assert ("IIPS is left out: 750 of the 3,000 lists" in judged.notes[-1]) == said
+        assert ("750 of the 3,000 lists that were judged lack propensity_at_position" in judged.notes[-1]) == said
         found = judge(log, judged, saved_snapshot("saved", saved()), "clicks")
         assert ("iips" in found.estimates) == (not np.isnan(chances).any())
 

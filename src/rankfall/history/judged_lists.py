@@ -36,8 +36,8 @@ ONLY_AT_POSITION = (
     "propensity_at_position is not used without propensity_given_above, the chance of each item given those above it"
 )
 NOT_ALL_AT_POSITION = (
-    "IIPS is left out: {:,} of the {:,} lists that were judged lack propensity_at_position, the chance of each item at "
-    "its position whatever stands above"
+    "IIPS of clicks and of worth is left out: {:,} of the {:,} lists that were judged lack "
+    "propensity_at_position, the chance of each item at its position whatever stands above"
 )
 WHOLE_LISTS = (
     "The log knows the chances of whole lists and not of positions, so only IPS on whole lists can be computed; "
