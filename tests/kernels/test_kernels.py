@@ -74,7 +74,7 @@ def test_pruning_changes_no_pick_over_many_epochs(name: str, items: int, k: int,
     without = simulate(plain, user, steps, k, seed=1)
     assert with_pruning.regret.tobytes() == without.regret.tobytes()
     assert states(fast) == states(plain)
-    counts = fast.compiled(k)[-1].counts
+    counts = fast.compiled(k).lists.counts
     assert counts[epochs.EPOCHS] > 10  # it was really put to the test
     assert fast._model.state.counts[ridge.REFRESHES] > 0
 
@@ -122,7 +122,7 @@ def test_a_shortlist_of_most_of_many_items_is_not_kept() -> None:
         assert shown[0].items.tolist() == shown[1].items.tolist()
         fast.update(shown[0], click)
         plain.update(shown[1], click)
-    counts = fast.compiled(3)[-1].counts
+    counts = fast.compiled(3).lists.counts
     assert counts[epochs.EPOCHS] > 2  # tried again and again
     assert counts[epochs.ENTRIES] < 9000
 

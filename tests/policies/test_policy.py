@@ -60,7 +60,7 @@ def test_copies_of_a_policy_lay_out_the_items_once() -> None:
     twin.rank(2)
     assert isinstance(policy, LinearPolicy)
     assert isinstance(twin, LinearPolicy)
-    assert policy.compiled(2)[1] is twin.compiled(2)[1]
+    assert policy.compiled(2).vectors is twin.compiled(2).vectors
 
 
 @pytest.mark.parametrize("kind", OTHERS, ids=lambda kind: kind.__name__)

@@ -7,14 +7,9 @@ and how many lists there were of either kind.
 
 from typing import Any
 
-from rankfall.kernels import greedy
-from rankfall.kernels.cascade import UserArrays
-from rankfall.kernels.episode import click_and_learn, largest_shown, make_list, scene
-from rankfall.kernels.epochs import SCORED, Shortlists
-from rankfall.kernels.item_scores import Items
-from rankfall.kernels.item_vectors import ItemVectors
+from rankfall.kernels.episode import Visits, click_and_learn, describe, make_list, scene
 from rankfall.kernels.jit import compiled, entry
-from rankfall.kernels.ridge import State
+from rankfall.kernels.policy_arrays import PolicyArrays, largest_shown
 
 SURE, OWN, BASELINE = range(3)
 """Of an account: what lists of its own were sure to earn; how many of them there were; how many baselines."""
@@ -51,50 +46,31 @@ def enter(account: Any, baseline: bool, sure: float) -> None:
 
 
 @compiled
-def episode(
-    items: Items,
-    vectors: ItemVectors,
-    state: State,
-    gamma: float,
-    lists: Shortlists,
-    pruning: bool,
-    whole: bool,
-    largest: float,
-    user: UserArrays,
-    coins: Any,
-    account: Any,
-    share: float,
-    baseline: Any,
-    known: float,
-    best: float,
-    totals: Any,
-) -> float:
+def episode(policy: PolicyArrays, visits: Visits, account: Any, share: float, baseline: Any, known: float) -> float:
     """As :func:`rankfall.kernels.episode.episode`, with the ``baseline`` (k) where its own list is not affordable.
 
     ``known`` is what the baseline earns, or below 0 if only the model says.
     """
-    steps, k = coins.shape
-    n = len(state.weights)
-    own, base = scene(k, n, len(user.theta)), scene(k, n, len(user.theta))
-    room = greedy.room_for_kernels(items, vectors, n, k)
+    k, topics = visits.coins.shape[1], len(visits.user.theta)
+    own, base = scene(policy, k, topics), scene(policy, k, topics)
     base.shown[:] = baseline
     extreme = 0.0
-    for step in range(steps):
-        make_list(room, items, vectors, state, gamma, lists, pruning, own)
-        lists.counts[SCORED] += greedy.describe(items, state, base.shown, base.features, base.scores, base.widths)
-        low = known if known >= 0.0 else click_chance(base.scores, base.widths, -gamma)
-        high = known if known >= 0.0 else click_chance(base.scores, base.widths, gamma)
-        sure = click_chance(own.scores, own.widths, -gamma)
+    for step in range(len(visits.coins)):
+        make_list(policy, own)
+        describe(policy, base)
+        low = known if known >= 0.0 else click_chance(base.scores, base.widths, -policy.gamma)
+        high = known if known >= 0.0 else click_chance(base.scores, base.widths, policy.gamma)
+        sure = click_chance(own.scores, own.widths, -policy.gamma)
         same = True
         for i in range(k):
             same = same and own.shown[i] == base.shown[i]
         on_base = same or not affordable(account, share, sure, low, high)
-        extreme = largest_shown(items, base.features if on_base else own.features, extreme)
-        if not extreme <= largest:
+        extreme = largest_shown(policy, base.features if on_base else own.features, extreme)
+        if not extreme <= policy.largest:
             return extreme
         if on_base:
-            click_and_learn(state, whole, user, coins[step], best, totals[step], totals[step + 1], base)
+            click_and_learn(policy, visits, step, base)
         else:
-            click_and_learn(state, whole, user, coins[step], best, totals[step], totals[step + 1], own)
+            click_and_learn(policy, visits, step, own)
         enter(account, on_base, sure)
     return extreme

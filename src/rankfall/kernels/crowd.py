@@ -4,15 +4,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankfall.kernels import greedy, thompson
+from rankfall.kernels import thompson
 from rankfall.kernels.cascade import UserArrays, attraction, first_click, some_click
 from rankfall.kernels.empirical_bayes import invert_in_place
-from rankfall.kernels.episode import largest_shown, make_list, scene
-from rankfall.kernels.epochs import SCORED, Shortlists
-from rankfall.kernels.item_scores import Items
-from rankfall.kernels.item_vectors import ItemVectors
+from rankfall.kernels.episode import describe, make_list, make_plainly, scene
 from rankfall.kernels.jit import compiled, leaf
 from rankfall.kernels.own_statistics import Own, add
+from rankfall.kernels.policy_arrays import PolicyArrays, largest_shown
 from rankfall.kernels.ridge import State, learn
 
 
@@ -112,30 +110,18 @@ def tell_apart(club: Club, u: int, features: Any, rewards: Any, seen: int, membe
 
 @compiled
 def turns(
-    items: Items,
-    vectors: ItemVectors,
-    state: State,
-    gamma: float,
-    lists: Shortlists,
-    pruning: bool,
-    whole: bool,
-    largest: float,
-    own: Own,
-    crowd: CrowdArrays,
-    stream: Stream,
-    club: Club,
-    members: int,
+    policy: PolicyArrays, own: Own, crowd: CrowdArrays, stream: Stream, club: Club, members: int
 ) -> tuple[float, int, bool]:
-    """Show, click and learn, for each list of the stream; all its users share the model ``state``.
+    """Show, click and learn, for each list of the stream; all its users share the model of the policy.
 
     What is seen is added to ``own`` too, unless it has no columns. With a ``club``, the users of the stream are those
     of one cluster, which has so many ``members``.
     Returns the largest feature shown where features may grow, how many lists were shown, and whether the cluster splits
-    by the last of them. It stops there, and before learning from a feature beyond ``largest``.
+    by the last of them. It stops there, and before learning from a feature that is too large.
     """
     steps, k = stream.coins.shape
-    n = len(state.weights)
-    at, room = scene(k, n, crowd.theta.shape[1]), greedy.room_for_kernels(items, vectors, n, k)
+    state, n = policy.state, len(policy.state.weights)
+    at = scene(policy, k, crowd.theta.shape[1])
     drawn, upper = np.empty(n), np.empty((n, n))
     believed = State(state.gram, state.covariance, state.moment, drawn, state.counts)
     extreme = 0.0
@@ -143,14 +129,14 @@ def turns(
         u = stream.user[step]
         if len(stream.drawn) > 0 and stream.drawn[step, 0] >= 0:
             at.shown[:] = stream.drawn[step]
-            lists.counts[SCORED] += greedy.describe(items, state, at.shown, at.features, at.scores, at.widths)
+            describe(policy, at)
         elif len(stream.normals) > 0:
-            thompson.draw(state, gamma, stream.normals[step], upper, drawn)
-            make_list(room, items, vectors, believed, 0.0, lists, False, at)
+            thompson.draw(state, policy.gamma, stream.normals[step], upper, drawn)
+            make_plainly(policy, believed, 0.0, at)
         else:
-            make_list(room, items, vectors, state, gamma, lists, pruning, at)
-        extreme = largest_shown(items, at.features, extreme)
-        if not extreme <= largest:
+            make_list(policy, at)
+        extreme = largest_shown(policy, at.features, extreme)
+        if not extreme <= policy.largest:
             return extreme, step, False
         user = UserArrays(crowd.start, crowd.topic, crowd.weight, crowd.appeal[u], crowd.theta[u])
         attraction(at.shown, user, at.topics, at.alpha)
@@ -160,7 +146,7 @@ def turns(
         seen = k
         if click >= 0:
             at.rewards[click] = 1.0
-            seen = k if whole else click + 1
+            seen = k if policy.whole else click + 1
         if len(own.moment) > 0:
             add(own, at.features, at.rewards, seen)
         learn(state, at.features, at.rewards, seen, at.gain)

@@ -4,13 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from rankfall.kernels import greedy
-from rankfall.kernels.cascade import UserArrays
-from rankfall.kernels.episode import Scene, click_and_learn, largest_shown, scene
-from rankfall.kernels.item_scores import Items
-from rankfall.kernels.item_vectors import ItemVectors
+from rankfall.kernels.episode import Scene, Visits, click_and_learn, make_plainly, scene
 from rankfall.kernels.jit import compiled, entry, inner
-from rankfall.kernels.linear_bounds import Bounds
+from rankfall.kernels.policy_arrays import PolicyArrays, largest_shown
 from rankfall.kernels.ridge import State
 
 
@@ -45,63 +41,27 @@ def draw(state: State, gamma: float, normals: Any, upper: Any, out: Any) -> None
 
 
 @inner
-def _steps(
-    items: Items,
-    vectors: ItemVectors,
-    state: State,
-    gamma: float,
-    bounds: Bounds,
-    whole: bool,
-    largest: float,
-    user: UserArrays,
-    coins: Any,
-    normals: Any,
-    best: float,
-    totals: Any,
-    drawn: Any,
-    upper: Any,
-    at: Scene,
-    room: greedy.Room,
-) -> tuple[float, int]:
+def _steps(policy: PolicyArrays, visits: Visits, normals: Any, drawn: Any, upper: Any, at: Scene) -> float:
     """The steps of :func:`episode`: they allocate nothing, and so need no reference counts."""
+    state = policy.state
     believed = State(state.gram, state.covariance, state.moment, drawn, state.counts)
     extreme = 0.0
-    scored = 0
-    for step in range(len(coins)):
-        draw(state, gamma, normals[step], upper, drawn)
-        at.shown[:] = -1
-        scored += greedy.rank_in(
-            room, items, vectors, at.shown[:0], believed, 0.0, bounds, at.shown, at.features, at.scores, at.widths
-        )
-        extreme = largest_shown(items, at.features, extreme)
-        if not extreme <= largest:
+    for step in range(len(visits.coins)):
+        draw(state, policy.gamma, normals[step], upper, drawn)
+        make_plainly(policy, believed, 0.0, at)
+        extreme = largest_shown(policy, at.features, extreme)
+        if not extreme <= policy.largest:
             break
-        click_and_learn(state, whole, user, coins[step], best, totals[step], totals[step + 1], at)
-    return extreme, scored
+        click_and_learn(policy, visits, step, at)
+    return extreme
 
 
 @compiled
-def episode(
-    items: Items,
-    vectors: ItemVectors,
-    state: State,
-    gamma: float,
-    bounds: Bounds,
-    whole: bool,
-    largest: float,
-    user: UserArrays,
-    coins: Any,
-    normals: Any,
-    best: float,
-    totals: Any,
-) -> tuple[float, int]:
-    """Draw, show, click and learn, one step for each row of ``coins`` (steps, k) and ``normals`` (steps, n).
+def episode(policy: PolicyArrays, visits: Visits, normals: Any) -> float:
+    """Draw, show, click and learn, one step for each visit and row of ``normals`` (steps, n).
 
-    As :func:`rankfall.kernels.episode.episode`, with drawn weights; also returns how many scores it took.
+    As :func:`rankfall.kernels.episode.episode`, with drawn weights.
     """
-    k, n = coins.shape[1], len(state.weights)
-    at, room = scene(k, n, len(user.theta)), greedy.room_for_kernels(items, vectors, n, k)
-    return _steps(
-        items, vectors, state, gamma, bounds, whole, largest, user, coins, normals, best, totals, np.empty(n),
-        np.empty((n, n)), at, room,
-    )  # fmt: skip
+    n = len(policy.state.weights)
+    at = scene(policy, visits.coins.shape[1], len(visits.user.theta))
+    return _steps(policy, visits, normals, np.empty(n), np.empty((n, n)), at)

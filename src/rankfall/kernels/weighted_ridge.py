@@ -19,13 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankfall.kernels import greedy
-from rankfall.kernels.cascade import UserArrays
-from rankfall.kernels.episode import click_in, largest_shown, make_list, scene
-from rankfall.kernels.epochs import Shortlists
-from rankfall.kernels.item_scores import Items
-from rankfall.kernels.item_vectors import ItemVectors
+from rankfall.kernels.episode import Visits, click_in, make_list, scene
 from rankfall.kernels.jit import compiled, entry, inner, leaf
+from rankfall.kernels.policy_arrays import PolicyArrays, largest_shown
 from rankfall.kernels.ridge import UPDATES, State, learn
 
 MEAN, INTERVAL, LOGIT, LOGIT_BESIDE = range(4)
@@ -163,38 +159,20 @@ def learn_weighted(
 
 
 @compiled
-def episode(
-    items: Items,
-    vectors: ItemVectors,
-    state: State,
-    gamma: float,
-    lists: Shortlists,
-    pruning: bool,
-    whole: bool,
-    largest: float,
-    user: UserArrays,
-    coins: Any,
-    rule: int,
-    second: State,
-    least: float,
-    best: float,
-    totals: Any,
-) -> float:
+def episode(policy: PolicyArrays, visits: Visits, rule: int, second: State, least: float) -> float:
     """As :func:`rankfall.kernels.episode.episode`, for a model that learns by :func:`learn_weighted`."""
-    steps, k = coins.shape
-    n = len(state.weights)
-    at, room = scene(k, n, len(user.theta)), room_for_kernels(k, n)
-    work = greedy.room_for_kernels(items, vectors, n, k)
+    k = visits.coins.shape[1]
+    at, room = scene(policy, k, len(visits.user.theta)), room_for_kernels(k, len(policy.state.weights))
     extreme = 0.0
-    for step in range(steps):
-        make_list(work, items, vectors, state, gamma, lists, pruning, at)
-        extreme = largest_shown(items, at.features, extreme)
-        if not extreme <= largest:
+    for step in range(len(visits.coins)):
+        make_list(policy, at)
+        extreme = largest_shown(policy, at.features, extreme)
+        if not extreme <= policy.largest:
             return extreme
-        click = click_in(user, coins[step], best, totals[step], totals[step + 1], at)
+        click = click_in(visits, step, at)
         at.rewards[:] = 0.0
         if click >= 0:
             at.rewards[click] = 1.0
-        seen = k if whole or click < 0 else click + 1
-        learn_weighted(rule, state, second, gamma, least, at.features, at.rewards, seen, room)
+        seen = k if policy.whole or click < 0 else click + 1
+        learn_weighted(rule, policy.state, second, policy.gamma, least, at.features, at.rewards, seen, room)
     return extreme

@@ -148,7 +148,7 @@ def test_shortlists_change_no_pick_over_many_epochs(kind: type[WeightedPolicy]) 
     plain.pruning = False
     assert simulate(fast, user, 5000, 6).regret.tobytes() == simulate(plain, user, 5000, 6).regret.tobytes()
     assert fast.weights.tobytes() == plain.weights.tobytes()
-    assert fast.compiled(6)[-1].counts[epochs.EPOCHS] > 10  # it was really put to the test
+    assert fast.compiled(6).lists.counts[epochs.EPOCHS] > 10  # it was really put to the test
     assert fast.model.state.counts[ridge.REFRESHES] > 0
 
 

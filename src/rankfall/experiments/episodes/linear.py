@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -12,9 +12,9 @@ from rankfall.errors import RankError
 from rankfall.experiments.episodes.play import USER_METHODS, Play, unchanged
 from rankfall.kernels import conservative, thompson, weighted_ridge
 from rankfall.kernels.cascade import UserArrays
-from rankfall.kernels.episode import episode
+from rankfall.kernels.episode import Visits, episode
 from rankfall.kernels.ridge import State
-from rankfall.policies.linear.columns import LARGEST, check_size
+from rankfall.policies.linear.columns import check_size
 from rankfall.policies.linear.conservative import C4UCB
 from rankfall.policies.linear.lin_ucb import CascadeLinUCB
 from rankfall.policies.linear.policy import LinearPolicy
@@ -25,6 +25,9 @@ from rankfall.users import Cascade, Environment, Hybrid, User
 
 _METHODS = ("rank", "update", "choose", "learn", "teach")
 """The methods of a linear policy that its kernels stand for."""
+
+Own: TypeAlias = Callable[[int], tuple[Any, ...]]
+"""What a kernel takes beside policy and visits, for so many steps."""
 
 
 def linear_policy_with_cascade_user(
@@ -38,7 +41,8 @@ def linear_policy_with_cascade_user(
     if policy.forgetting is not None or policy.context is not None:
         return None
     if policy.exploration == "thompson":
-        return _with_drawn_weights(policy, arrays, best, rng)
+        columns = len(policy.weights)  # a normal number for each of them and each step, as ``rank`` draws them
+        return _play(thompson.episode, policy, k, best, arrays, lambda steps: (rng.standard_normal((steps, columns)),))
     settings, everything = policy.settings, np.arange(policy.n_items)
     epsilon = settings.epsilon if isinstance(settings, EpsilonSettings) else None
 
@@ -50,7 +54,7 @@ def linear_policy_with_cascade_user(
                 items[:] = rng.permutation(everything)[:k]
         return (lists,)
 
-    return _by_bounds(episode, policy, arrays, k, best, drawn)
+    return _play(episode, policy, k, best, arrays, drawn)
 
 
 def conservative_policy_with_cascade_user(
@@ -73,7 +77,7 @@ def conservative_policy_with_cascade_user(
     def own(_steps: int) -> tuple[FloatArray, float, IntArray, float]:
         return policy.account, share, baseline, known
 
-    return _by_bounds(conservative.episode, policy, arrays, k, best, own)
+    return _play(conservative.episode, policy, k, best, arrays, own)
 
 
 def weighted_policy_with_cascade_user(
@@ -94,7 +98,7 @@ def weighted_policy_with_cascade_user(
     def own(_steps: int) -> tuple[int, State, float]:
         return policy.rule, policy.second, policy.least_variance
 
-    return _by_bounds(weighted_ridge.episode, policy, arrays, k, best, own)
+    return _play(weighted_ridge.episode, policy, k, best, arrays, own)
 
 
 def is_linear(policy: object, *methods: str) -> bool:
@@ -116,34 +120,10 @@ def arrays_of(user: Environment) -> UserArrays | None:
     return user.attraction.arrays
 
 
-def _by_bounds(
-    kernel: Callable[..., float],
-    policy: LinearPolicy,
-    user: UserArrays,
-    k: int,
-    best: float,
-    own: Callable[[int], tuple[Any, ...]],
-) -> Play:
-    """Items ordered by mean or upper confidence bound, by a kernel; ``own`` gives what it alone takes, for n steps."""
+def _play(kernel: Callable[..., float], policy: LinearPolicy, k: int, best: float, user: UserArrays, own: Own) -> Play:
+    """Play by a kernel; ``own`` gives what it alone takes, for n steps."""
 
     def play(coins: FloatArray, totals: FloatArray) -> None:
-        whole_list = policy.learns_from == "all"
-        largest = kernel(
-            *policy.compiled(k), policy.pruning, whole_list, LARGEST, user, coins, *own(len(coins)), best, totals
-        )
-        check_size(largest, RankError)
-
-    return play
-
-
-def _with_drawn_weights(policy: LinearPolicy, user: UserArrays, best: float, rng: np.random.Generator) -> Play:
-    """Thompson sampling: a row of normal numbers for each step, as ``rank`` draws them."""
-
-    def play(coins: FloatArray, totals: FloatArray) -> None:
-        normals = rng.standard_normal((len(coins), len(policy.weights)))
-        whole_list = policy.learns_from == "all"
-        largest, scored = thompson.episode(*policy.drawing(), whole_list, LARGEST, user, coins, normals, best, totals)
-        policy.count(scored)
-        check_size(largest, RankError)
+        check_size(kernel(policy.compiled(k), Visits(user, coins, best, totals), *own(len(coins))), RankError)
 
     return play

@@ -19,7 +19,7 @@ from rankfall.experiments.episodes.play import unchanged
 from rankfall.kernels.cascade import UserArrays
 from rankfall.kernels.crowd import Club, CrowdArrays, Stream, turns
 from rankfall.kernels.own_statistics import Own, new_own
-from rankfall.policies.linear.columns import LARGEST, check_size
+from rankfall.policies.linear.columns import check_size
 from rankfall.policies.linear.policy import LinearPolicy
 from rankfall.policies.linear.settings import EpsilonSettings
 from rankfall.policies.many_users.clusters import ClusteredUsers
@@ -150,14 +150,10 @@ def _play_model(policy: ManyUsers, crowd: CrowdArrays, stream: Stream) -> int:
     if isinstance(policy, ClusteredUsers):
         assert isinstance(cluster, int)
         club, members = policy.club, len(policy.members(cluster))
-    items, vectors, state, bonus, lists = model.compiled(stream.coins.shape[1])
-    gamma = model.gamma if model.exploration == "thompson" else bonus
     own = _NO_COLUMNS if model.model.own is None else model.model.own
-    whole = model.learns_from == "all"
+    arrays = model.compiled(stream.coins.shape[1])
     with model.model.lock:
-        largest, done, split = turns(
-            items, vectors, state, gamma, lists, model.pruning, whole, LARGEST, own, crowd, stream, club, members
-        )
+        largest, done, split = turns(arrays, own, crowd, stream, club, members)
     check_size(largest, RankError)
     if split and isinstance(policy, ClusteredUsers) and isinstance(cluster, int):
         policy.split(cluster)

@@ -13,17 +13,14 @@ from rankfall.arrays import FloatArray, IntArray, finite, frozen
 from rankfall.catalog import Catalog, check_fits
 from rankfall.errors import FeedbackError, ProblemError, RankError
 from rankfall.kernels import thompson
-from rankfall.kernels.epochs import Shortlists
-from rankfall.kernels.item_scores import Items
-from rankfall.kernels.item_vectors import ItemVectors
-from rankfall.kernels.linear_bounds import Bounds, new_bounds
+from rankfall.kernels.policy_arrays import PolicyArrays
 from rankfall.kernels.ridge import State
 from rankfall.policies.clicks import Click, all_clicks
 from rankfall.policies.context import Context
 from rankfall.policies.explanation import Explanation, Weight
 from rankfall.policies.forgetting import Forgetting
 from rankfall.policies.linear.candidate_features import by_row
-from rankfall.policies.linear.columns import Block, check_size
+from rankfall.policies.linear.columns import LARGEST, Block, check_size
 from rankfall.policies.linear.crosses import Crosses
 from rankfall.policies.linear.explain import explanations
 from rankfall.policies.linear.greedy_lists import GreedyLists, Shelf
@@ -301,19 +298,22 @@ class LinearPolicy(Policy):
 
     # What the compiled episodes of a simulation take.
 
-    def drawing(self) -> tuple[Items, ItemVectors, State, float, Bounds]:
-        """What the kernels of Thompson sampling take: views of this policy, not copies, and work space."""
-        vectors = self._layout.vectors
-        return self._layout.items, vectors, self._model.state, self.gamma, new_bounds(vectors)
+    def compiled(self, k: int) -> PolicyArrays:
+        """What the kernels take to make lists of ``k`` items and learn from them."""
+        return PolicyArrays(
+            items=self._layout.items,
+            vectors=self._layout.vectors,
+            state=self._model.state,
+            gamma=0.0 if self.exploration in ("greedy", "epsilon") else self.gamma,
+            lists=self._lists.shortlists_for(k),
+            pruning=self.pruning,
+            whole=self.learns_from == "all",
+            largest=LARGEST,
+        )
 
     def count(self, scored: int) -> None:
         """Add items scored on behalf of this policy; see :attr:`scored`."""
         self._lists.count(scored)
-
-    def compiled(self, k: int) -> tuple[Items, ItemVectors, State, float, Shortlists]:
-        """What the kernels take to rank ``k`` items: views of this policy, not copies."""
-        lists = self._lists.shortlists_for(k)
-        return self._layout.items, self._layout.vectors, self._model.state, self._bonus, lists
 
     @property
     def scored(self) -> int:
