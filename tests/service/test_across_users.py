@@ -463,8 +463,9 @@ def test_the_default(given: dict[str, Any], across: bool) -> None:
     policy_of(settings, small_catalog())
 
 
-def test_a_model_of_before_is_not_changed_by_the_default() -> None:
-    assert not new_settings({"scope": "user"}, there=ModelSettings(scope="user")).across_users
+def test_a_model_of_before_is_the_same_when_it_is_made_again() -> None:
+    before = ModelSettings(scope="user", gamma=1.0)
+    assert new_settings({"scope": "user"}, there=before) == before
 
 
 @pytest.mark.parametrize("given", [{}, {"scope": "user", "policy": "CascadeKLUCB"}])

@@ -111,9 +111,11 @@ def check_served(policy: str) -> None:
 def new_settings(given: Mapping[str, Any], there: ModelSettings | None = None) -> ModelSettings:
     """The settings of a new model; gamma that is not given is what suits its policy.
 
+    ``there`` are the settings of a model of this name: what has another default today than when it was made, and is not
+    given, is as it is there.
+
     Users start from what all have shown, where that can be and nobody says otherwise; with a large context only if
-    somebody says so, as a prior over all its crosses is learned from few users. ``there`` are the settings of a model
-    of this name, which may be older than that.
+    somebody says so, as a prior over all its crosses is learned from few users.
     """
     settings = convert(ModelSettings, dict(given))
     if "across_users" not in given:
@@ -122,7 +124,8 @@ def new_settings(given: Mapping[str, Any], there: ModelSettings | None = None) -
         settings = msgspec.structs.replace(settings, across_users=across)
     if "gamma" in given or settings.policy not in SERVED:
         return settings
-    return msgspec.structs.replace(settings, gamma=served_gamma(SERVED[settings.policy]))
+    usual_gamma = served_gamma(SERVED[settings.policy])
+    return msgspec.structs.replace(settings, gamma=usual_gamma if there is None else there.gamma)
 
 
 def _numbers(settings: ModelSettings) -> int:

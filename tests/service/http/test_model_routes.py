@@ -18,6 +18,8 @@ def test_models(api: httpx.Client) -> None:
     problem(api.put("/v1/models/mine", json={"gamma": 1}), 409, "conflict")
     changed = api.patch("/v1/models/mine", json={"gamma": 0.1, "pinned": [{"id": "item-3", "position": 2}]}).json()
     assert (changed["gamma"], changed["k"]) == (0.1, 2)
+    same = {name: value for name, value in changed.items() if name not in ("name", "gamma")}
+    assert api.put("/v1/models/mine", json=same).json() == changed  # gamma is not given, and is as it is
     assert ids(rank(api, "mine"))[1] == "item-3"
     unknown = {"pinned": [{"id": "item-3", "position": 1}, {"id": "nowhere", "position": 2}]}
     for refused in (api.patch("/v1/models/mine", json=unknown), api.put("/v1/models/other", json=unknown)):
