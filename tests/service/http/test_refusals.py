@@ -89,4 +89,10 @@ def test_what_does_not_exist(api: httpx.Client) -> None:
     problem(api.get("/v1/models/default/snapshots/none/download"), 404, "not_found")
     problem(api.delete("/v1/catalog/items/none"), 404, "not_found")
     problem(api.patch("/v1/catalog/items/none", json={}), 404, "not_found")
-    assert api.put("/v1/rank").status_code == 405
+    assert "there is nothing at '/v1/model'; /docs" in problem(api.get("/v1/model"), 404, "not_found")
+    answer = api.delete("/v1/models/default")
+    assert answer.headers["allow"] == "GET, HEAD, PATCH, PUT"
+    said = problem(answer, 405, "bad_request")
+    assert said == "'DELETE' is not possible at '/v1/models/default'; GET, HEAD, PATCH, PUT can be sent"
+    problem(api.put("/v1/rank"), 405, "bad_request")
+    problem(api.post("/page/app.js"), 405, "bad_request")
