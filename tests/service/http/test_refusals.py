@@ -96,3 +96,11 @@ def test_what_does_not_exist(api: httpx.Client) -> None:
     assert said == "'DELETE' is not possible at '/v1/models/default'; GET, HEAD, PATCH, PUT can be sent"
     problem(api.put("/v1/rank"), 405, "bad_request")
     problem(api.post("/page/app.js"), 405, "bad_request")
+
+
+@pytest.mark.parametrize("candidates", [["nowhere", "item-1"], [1], [f"none-{n}" for n in range(100)]])
+def test_an_empty_list_names_the_unknown_candidates(api: httpx.Client, candidates: list[str | int]) -> None:
+    """A number for a text is the usual mistake: without its name nobody sees it."""
+    said = problem(api.post(RANK, json={"candidates": candidates, "exclude": ["item-1"]}), 422, "invalid")
+    assert f"unknown or blocked: {candidates[0]!r}" in said
+    assert len(said) < 300
