@@ -104,3 +104,9 @@ def test_an_empty_list_names_the_unknown_candidates(api: httpx.Client, candidate
     said = problem(api.post(RANK, json={"candidates": candidates, "exclude": ["item-1"]}), 422, "invalid")
     assert f"unknown or blocked: {candidates[0]!r}" in said
     assert len(said) < 300
+
+
+def test_a_setting_that_is_fixed_is_not_called_unknown(api: httpx.Client) -> None:
+    answer = api.patch(PATCH, json={"rewards": {"click": 1, "purchase": 5}})
+    assert "body.rewards never changes: make another model" in problem(answer, 422, "invalid")
+    assert "body.reward: unknown field" in problem(api.patch(PATCH, json={"reward": {}}), 422, "invalid")
