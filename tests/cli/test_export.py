@@ -63,6 +63,9 @@ def test_a_disk_that_can_only_be_read(tmp_path: Path, killed: bool) -> None:
                 store.transaction() as tx,
             ):
                 tx.note("x", "y")
+            if not killed:
+                with pytest.raises(StoreError, match="; file and folder must be writable"):
+                    open_store(folder)
         assert expected[0].height == 20
 
 

@@ -69,6 +69,20 @@ def test_a_server_that_was_down(place: str, engine: Quiet, clock: FakeClock) -> 
         again.crash()
 
 
+def test_only_a_running_server_warns_of_a_gap(
+    place: str, engine: Quiet, clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Commands and new stores would warn of nothing: they were not there before."""
+    clock.now += 6.0
+    with caplog.at_level(logging.INFO, "rankfall"):
+        again = open_engine(place, FakeClock(clock.now))
+        again.clock.now += 6.0  # type: ignore[attr-defined]
+        again.run(again.upkeep.run)
+        again.crash()
+    told = [record for record in caplog.records if record.message.startswith("no feedback could arrive")]
+    assert [(record.levelname, record.seconds) for record in told] == [("INFO", 11.0), ("WARNING", 11.0)]  # type: ignore[attr-defined]
+
+
 def test_silence_after_an_outage_is_learned(engine: Quiet, clock: FakeClock) -> None:
     event = engine.rank_now()
     engine.pass_time(SHORT - 1)

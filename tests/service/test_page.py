@@ -178,6 +178,20 @@ def test_page_shows_the_gain_in_clicks_and_in_reward(driver: Any, service_url: s
     assert page.problems() == []
 
 
+def test_page_of_a_model_that_shows_no_learned_lists(driver: Any, service_url: str) -> None:
+    """There is no gain to measure, and control would not change that; a single point has a time."""
+    name = "shows-none"
+    call("PUT", f"{service_url}/v1/models/{name}", {"k": 3, "mode": "apprentice", "control": 0.5})
+    event = call("POST", f"{service_url}/v1/models/{name}/rank", {})["event_id"]
+    call("POST", f"{service_url}/v1/feedback", {"event_id": event, "clicked": 1})
+    page = Page(driver, service_url, name)
+    page.until(page["rate-filled"].is_displayed)
+    page.until(lambda: "No learned lists" in page["lift"].text)
+    assert "Mode apprentice shows the caller's lists" in page["lift"].text
+    assert [text for one in page.all("#rate-chart text") if re.fullmatch(r"\d\d:\d\d(:\d\d)?", text := one.text)]
+    assert page.problems() == []
+
+
 def test_page_says_when_the_server_is_gone_and_recovers(page: Page) -> None:
     offline = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
     page.driver.execute_cdp_cmd("Network.enable", {})

@@ -233,25 +233,26 @@ def test_what_serve_refuses(
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
+        catalog = ["--catalog", str(small_catalog)]
         for options, reason in [
-            (["--host", "0.0.0.0", "--catalog", str(small_catalog)], "without --keys anybody"),
-            ([], "has no catalog yet"),
-            (["--catalog", str(tmp_path / "none")], "none"),
-            (["--keys", str(tmp_path / "none.toml")], "does not exist"),
-            (["--keys", str(bad_keys)], "sha256 must be"),
+            ([*data, "--host", "0.0.0.0", *catalog], "without --keys anybody"),
+            (data, "holds no store (rankfall.sqlite is not there); give --catalog FILE"),
+            ([*data, "--catalog", str(tmp_path / "none")], "none"),
+            ([*data, "--keys", str(tmp_path / "none.toml")], "does not exist"),
+            ([*data, "--keys", str(bad_keys)], "sha256 must be"),
             (["--store", "mysql://me:s3cr3t@db"], "no store at mysql://db"),
             (["--store", "postgresql://me:s3cr3t@127.0.0.1:1/db"], "cannot reach PostgreSQL"),
-            (
-                ["--catalog", str(small_catalog), "--forgetting", "window=200000"],
-                "expected `int` <= 100000, got 200000",
-            ),
-            (["--catalog", str(small_catalog), "--policy", "CascadeDUCB"], "needs forgetting with a discount"),
-            (["--catalog", str(small_catalog), "--port", str(taken.getsockname()[1])], "cannot listen"),
+            ([*data, "--store", "postgresql://me:s3cr3t@127.0.0.1:1/db"], "give --data or --store, not both"),
+            ([*data, *catalog, "--forgetting", "window=200000"], "expected `int` <= 100000, got 200000"),
+            (data, "has no catalog yet"),
+            ([*data, *catalog, "--policy", "CascadeDUCB"], "needs forgetting with a discount"),
+            ([*data, *catalog, "--port", str(taken.getsockname()[1])], "cannot listen"),
         ]:
             with mock.patch.dict(os.environ):  # options are handed on to workers by the environment
-                done = CliRunner().invoke(app, ["serve", *data, *options])
-            assert done.exit_code == 1
+                done = CliRunner().invoke(app, ["serve", *options])
+            assert done.exit_code == (2 if "not both" in reason else 1)
             assert isinstance(done.exception, SystemExit), done.exception
             assert reason in done.output
             assert "s3cr3t" not in done.output
             assert "secret in clear" not in done.output
+            assert "holds no store" not in reason or not (tmp_path / "data").exists()  # a misspelled name makes none

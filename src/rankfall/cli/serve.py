@@ -12,22 +12,14 @@ from typing import Any
 import click
 
 from rankfall.cli.first_model import beginning, first_model_options
-from rankfall.cli.store_options import own_policy_option
+from rankfall.cli.store_options import place_of, store_options
 from rankfall.errors import RankfallError
 from rankfall.policies import SERVED
 
 
 @click.command(name="serve")
 @first_model_options
-@own_policy_option
-@click.option(
-    "--data",
-    type=click.Path(path_type=Path),
-    default=Path("rankfall-data"),
-    show_default=True,
-    help="Folder of the SQLite store.",
-)
-@click.option("--store", metavar="URL", help="PostgreSQL store, for many machines: postgresql://user@host/name.")
+@store_options
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",
@@ -71,7 +63,7 @@ from rankfall.policies import SERVED
 def command(
     context: click.Context,
     /,
-    data: Path,
+    data: Path | None,
     store: str | None,
     host: str,
     port: int,
@@ -109,7 +101,7 @@ def command(
         )
     if keys is not None:
         Keys.read(keys)
-    place = store or str(data)
+    place = str(place_of(data, store))
     lines = prepare(place, *beginning(context))
     shown_host = f"[{host}]" if ":" in host else host
     Config(

@@ -186,7 +186,7 @@ class PatchItem(Decision[int]):
         return tx.append(encode(CatalogChanged(patch=patch)), "", now.time)
 
 
-_FIXED = tuple(name for name in ModelSettings.__struct_fields__ if name not in ModelChanges.__struct_fields__)
+FIXED = tuple(name for name in ModelSettings.__struct_fields__ if name not in ModelChanges.__struct_fields__)
 """The settings that no request changes."""
 
 
@@ -212,7 +212,7 @@ class CreateModel(Decision[bool]):
             assert isinstance(record, ModelCreated)
             settings = settings_of(record)
         if settings != self.settings:
-            fixed = [name for name in _FIXED if getattr(settings, name) != getattr(self.settings, name)]
+            fixed = [name for name in FIXED if getattr(settings, name) != getattr(self.settings, name)]
             how = f"{', '.join(fixed)} never changes: make another model" if fixed else "PATCH changes them"
             raise ConflictError(f"model {self.name!r} is there already, with other settings; {how}")
         return False

@@ -33,15 +33,18 @@ class Heartbeat:
     def __init__(self, store: Store, clock: Clock, health: Health) -> None:
         self._store, self._clock, self._health = store, clock, health
         self._warned = False
-        self.beat()
+        self.beat(found=logging.INFO)  # nobody wonders that nothing arrived before a server, or a command, was started
 
     def keep(self) -> None:
         """Beat if it is time; also before feedback is judged, for after a gap it would seem late."""
         if not 0.0 <= self._clock() - self._at < BEAT_EVERY:
             self.beat()
 
-    def beat(self, longest: float = LONGEST_BEAT) -> None:
-        """Note in the store that feedback can arrive; what is more than ``longest`` after the last beat is a gap."""
+    def beat(self, longest: float = LONGEST_BEAT, found: int = logging.WARNING) -> None:
+        """Note in the store that feedback can arrive; what is more than ``longest`` after the last beat is a gap.
+
+        ``found`` is the level at which a gap is logged.
+        """
         try:
             with self._store.transaction() as tx:
                 last = tx.heartbeat()
@@ -56,7 +59,7 @@ class Heartbeat:
         self._clock.set(reading, gaps)
         if last is not None and gaps != last.gaps:
             extra = {"seconds": gaps - last.gaps}
-            _log.warning("no feedback could arrive for a while; waits are longer by that time", extra=extra)
+            _log.log(found, "no feedback could arrive for a while; waits are longer by that time", extra=extra)
         self._look_at_skew()
 
     def _look_at_skew(self) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from rankfall.arrays import IntArray
 from rankfall.catalog import Catalog
-from rankfall.errors import RankError
+from rankfall.errors import RankError, short
 from rankfall.estimates import ListChances
 from rankfall.item_names import Id
 from rankfall.policies import Policy, Ranking
@@ -81,9 +81,17 @@ class ResolvedRequest:
             left = int(np.count_nonzero(self.rules.admitted[self.pool()])) or left
         self.k = min(request.k or model.settings.k, left)
         if self.k < 1:
-            raise RankError("nothing may be shown: no item is left of the candidates without those excluded")
+            raise RankError(
+                f"nothing may be shown: no item is left of the candidates without those excluded{self._not_there()}"
+            )
         self._baseline = baseline
         self.situation = _situation(request, model.settings, self.catalog)
+
+    def _not_there(self) -> str:
+        """What to add about ids that are unknown; text and numbers are not alike, and quotes show which it is."""
+        named = ", ".join(short(item) for item in self.unknown[:3])
+        more = f" and {len(self.unknown) - 3} more" if len(self.unknown) > 3 else ""
+        return f"; unknown or blocked: {named}{more}" if self.unknown else ""
 
     def _rows(self, ids: list[Any] | None) -> list[int] | None:
         if ids is None:

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from rankfall.catalog import Catalog
-from rankfall.errors import RankfallError, StoreError
+from rankfall.errors import FileError, RankfallError, StoreError
 from rankfall.journal.catalogs import encode_catalog, shape_of
 from rankfall.service.commands import CreateModel, SeedCatalog
 from rankfall.service.engine import Engine
@@ -28,9 +28,14 @@ LARGEST_USUAL = 10.0
 def prepare(place: str, read: Callable[[], Catalog] | None, settings: Mapping[str, Any]) -> list[str]:
     """Make the store ready to serve; lines that say what it holds.
 
-    ``read`` gives the catalog, if one was named; ``settings`` are those of the first model that were given.
+    ``read`` gives the catalog, if one was named; ``settings`` are those of the first model that were given. Without a
+    catalog there must be a store: a name that is misspelled makes none.
     """
-    engine = Engine(open_store(place))
+    try:
+        store = open_store(place, make=read is not None)
+    except FileError as problem:
+        raise FileError(f"{problem}; give --catalog FILE the first time") from None
+    engine = Engine(store)
     try:
         stopped, lines = engine.state.stopped, []
         if stopped is None:

@@ -132,7 +132,7 @@ def noted_version(run: Run, types: Types) -> int:
 def check_version(run: Run, types: Types) -> None:
     """Raise if there are no tables, or not those of this version."""
     if not run(types.there):
-        raise StoreError("this database holds no store of Rankfall; rankfall serve makes one")
+        raise StoreError("this database holds no store of Rankfall; rankfall serve --catalog FILE makes one")
     version = noted_version(run, types)
     if version < len(STEPS):
         raise OldStoreError("an older Rankfall made this store; open it once where it can be written: rankfall serve")

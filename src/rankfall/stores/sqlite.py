@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -56,6 +57,16 @@ class _Connection:
         self._inner.close()
 
 
+def _to_write(path: Path) -> _Connection:
+    """A connection that reads and writes. SQLite keeps its log beside the file, and does not say if it cannot."""
+    try:
+        return _Connection(path, path, _SETTINGS)
+    except StoreError as problem:
+        if os.access(path.parent, os.W_OK) and (not path.exists() or os.access(path, os.W_OK)):
+            raise
+        raise StoreError(f"{problem}; file and folder must be writable") from problem.__cause__
+
+
 def _read_only(path: Path) -> _Connection:
     """A connection that cannot write. Where nobody can write, and nobody did not finish, the file alone is enough."""
     address = path.absolute().as_uri()
@@ -82,7 +93,7 @@ def sqlite_at(path: Path, *, read_only: bool = False) -> Dialect:
     """The dialect for a database file, which is made if it is not there, unless it is to be read only."""
     return Dialect(
         name="sqlite",
-        connect=lambda: _read_only(path) if read_only else _Connection(path, path, _SETTINGS),
+        connect=lambda: _read_only(path) if read_only else _to_write(path),
         types=Types(
             seq="INTEGER PRIMARY KEY AUTOINCREMENT",
             xid="INTEGER NOT NULL DEFAULT 0",

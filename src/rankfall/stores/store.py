@@ -90,7 +90,9 @@ class Store:
         try:
             connection.run("SELECT 1 FROM journal LIMIT 1")
         except StoreError:
-            raise StoreError("this database holds no store of Rankfall; rankfall serve makes one") from None
+            raise StoreError(
+                "this database holds no store of Rankfall; rankfall serve --catalog FILE makes one"
+            ) from None
         finally:
             connection.close()
 

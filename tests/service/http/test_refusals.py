@@ -89,4 +89,24 @@ def test_what_does_not_exist(api: httpx.Client) -> None:
     problem(api.get("/v1/models/default/snapshots/none/download"), 404, "not_found")
     problem(api.delete("/v1/catalog/items/none"), 404, "not_found")
     problem(api.patch("/v1/catalog/items/none", json={}), 404, "not_found")
-    assert api.put("/v1/rank").status_code == 405
+    assert "there is nothing at '/v1/model'; /docs" in problem(api.get("/v1/model"), 404, "not_found")
+    answer = api.delete("/v1/models/default")
+    assert answer.headers["allow"] == "GET, HEAD, PATCH, PUT"
+    said = problem(answer, 405, "bad_request")
+    assert said == "'DELETE' is not possible at '/v1/models/default'; GET, HEAD, PATCH, PUT can be sent"
+    problem(api.put("/v1/rank"), 405, "bad_request")
+    problem(api.post("/page/app.js"), 405, "bad_request")
+
+
+@pytest.mark.parametrize("candidates", [["nowhere", "item-1"], [1], [f"none-{n}" for n in range(100)]])
+def test_an_empty_list_names_the_unknown_candidates(api: httpx.Client, candidates: list[str | int]) -> None:
+    """A number for a text is the usual mistake: without its name nobody sees it."""
+    said = problem(api.post(RANK, json={"candidates": candidates, "exclude": ["item-1"]}), 422, "invalid")
+    assert f"unknown or blocked: {candidates[0]!r}" in said
+    assert len(said) < 300
+
+
+def test_a_setting_that_is_fixed_is_not_called_unknown(api: httpx.Client) -> None:
+    answer = api.patch(PATCH, json={"rewards": {"click": 1, "purchase": 5}})
+    assert "body.rewards never changes: make another model" in problem(answer, 422, "invalid")
+    assert "body.reward: unknown field" in problem(api.patch(PATCH, json={"reward": {}}), 422, "invalid")

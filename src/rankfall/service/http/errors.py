@@ -5,12 +5,19 @@ from __future__ import annotations
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match, Route
 
-from rankfall.errors import InvalidError, JournalError, RankfallError, ServiceError, StoreError, UnavailableError
+from rankfall.errors import (
+    InvalidError,
+    JournalError,
+    RankfallError,
+    ServiceError,
+    StoreError,
+    UnavailableError,
+    short,
+)
 from rankfall.service.http.bodies import json_response
 from rankfall.wire import ErrorDetails, ErrorResponse
-
-_CODES = {404: "not_found"}  # all that the framework refuses by itself is this, or a bad request
 
 
 def service_error(problem: RankfallError) -> ServiceError:
@@ -35,9 +42,6 @@ def error_response(problem: Exception) -> Response:
     if isinstance(problem, RankfallError):
         status = service_error(problem).status or 422
         return json_response(error_body(problem), status, {"Retry-After": "1"} if status == 503 else None)
-    if isinstance(problem, HTTPException):
-        details = ErrorDetails(_CODES.get(problem.status_code, "bad_request"), str(problem.detail))
-        return json_response(ErrorResponse(details), problem.status_code, problem.headers)
     raise problem
 
 
@@ -46,8 +50,20 @@ def refusal(problem: ServiceError) -> Response:
     return json_response(error_body(problem), problem.status or 422, {"Connection": "close"})
 
 
-async def handle_http_error(_request: Request, problem: Exception) -> Response:
+async def handle_http_error(request: Request, problem: Exception) -> Response:
     """The response where there is no route, or no such method; a body is not read."""
-    response = error_response(problem)
-    response.headers["Connection"] = "close"
-    return response
+    assert isinstance(problem, HTTPException)
+    code, said, headers = "bad_request", str(problem.detail), {**(problem.headers or {}), "Connection": "close"}
+    if problem.status_code == 404:
+        code, said = "not_found", f"there is nothing at {short(request.url.path)}; /docs shows what there is"
+    elif problem.status_code == 405 and (methods := _methods_at(request)):
+        headers["Allow"] = ", ".join(methods)
+        said = f"{short(request.method)} is not possible at {short(request.url.path)}; {headers['Allow']} can be sent"
+    return json_response(ErrorResponse(ErrorDetails(code, said)), problem.status_code, headers)
+
+
+def _methods_at(request: Request) -> list[str]:
+    """The methods of all routes that a path has: each operation is a route of its own, and the framework sees one."""
+    routes = [route for route in request.app.routes if isinstance(route, Route)]
+    matching = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+    return sorted({method for route in matching for method in route.methods or ()})

@@ -75,7 +75,7 @@ async function load() {
   state.scope = model.settings.scope;
   once("numbers", [model.counts, model.learned, model.version], () => showNumbers(model));
   once("rate", [name, history, model.counts, model.settings.scope, api.key.get()], () => showRate(model, history));
-  once("arms", [model.arms, model.settings.control, model.settings.rewards], () => showArms(model));
+  once("arms", [model.arms, model.settings.control, model.settings.rewards, model.settings.mode], () => showArms(model));
   once("weights", [name, model.weights, model.learned, state.all, whose],
     () => showWeights(model, Object.values(whose)[0], state.all, showAll));
   once("prior", [name, model.prior?.learned_at, model.prior?.weights, model.settings.across_users, state.all],

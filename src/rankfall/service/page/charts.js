@@ -65,7 +65,7 @@ export class LineChart {
     const top = Math.max(...all.map((point) => point.y)) * 1.25;
     const yTicks = ticks(Math.min(top || 1, this.limit), 4);
     const highest = Math.min(yTicks.at(-1), this.limit);
-    const pad = this.gap / 3;
+    const pad = this.gap / 2; // so that a single point stands between two times
     const [from, to] = [this.times[0] - pad, this.times.at(-1) + pad];
     this.x = (t) => margin.left + ((t - from) / (to - from)) * (right - margin.left);
     this.y = (v) => bottom - (Math.min(v, highest) / highest) * (bottom - margin.top);

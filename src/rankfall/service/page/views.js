@@ -106,8 +106,13 @@ function rewardCell(arm) {
   return [decimal(sure.mean), h("div", { class: "muted" }, `${decimal(sure.low)} to ${decimal(sure.high)}`)];
 }
 
-function lift(policy, control, { control: share, rewards }) {
+function lift(policy, control, { control: share, rewards, mode }) {
   const note = (...text) => h("p", { class: "muted small" }, ...text);
+  if (mode !== "online" && !policy.with_feedback) {
+    return [big("No learned lists"), note("Mode ", h("code", {}, mode), " shows the caller's lists, so there is nothing to "
+      + "compare them with. In mode ", h("code", {}, "online"), " learned lists are shown, and the gain is measured where ",
+      h("code", {}, "control"), " is above 0.")];
+  }
   if (!control.with_feedback && !share) {
     return [big("No control group"), note("Set ", h("code", {}, "control"), " above 0, and that share of users keeps "
       + "the caller's list. Only then can the gain be measured. ", ...noBaseline())];

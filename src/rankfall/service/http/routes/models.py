@@ -9,9 +9,10 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from rankfall.errors import InvalidError
 from rankfall.policies import LinearPolicy
 from rankfall.policies.explanation import Weight as LearnedWeight
-from rankfall.service.commands import ChangeSettings, CreateModel, Reset
+from rankfall.service.commands import FIXED, ChangeSettings, CreateModel, Reset
 from rankfall.service.engine import Engine
 from rankfall.service.events import moment
 from rankfall.service.http.app_state import state_of
@@ -84,7 +85,7 @@ async def change_model(request: Request) -> Response:
     """Change only what is named. What was learned stays."""
     name = path_name(request, "model")
     state = state_of(request)
-    model, changes = state.model(name), msgspec.to_builtins(read_json(request, ModelChanges))
+    model, changes = state.model(name), msgspec.to_builtins(_changes(request))
     await asyncio.to_thread(changed, model.settings, changes, await state.laid_out())  # raises what does not fit
     await state.engine.writer.submit(ChangeSettings(name, changes))
     return json_response(_named(name, state.model(name).settings))
@@ -148,6 +149,16 @@ async def reset_model(request: Request) -> Response:
     name = path_name(request, "model")
     model = state_of(request).model(name)
     return json_response(VersionResponse(await state_of(request).engine.writer.submit(Reset(model.name))))
+
+
+def _changes(request: Request) -> ModelChanges:
+    """What is to be changed; a setting that never changes is not one that nobody knows."""
+    try:
+        return read_json(request, ModelChanges)
+    except InvalidError as problem:
+        if (problem.where or "").removeprefix("body.") not in FIXED:
+            raise
+        raise InvalidError(f"{problem.where} never changes: make another model", where=problem.where) from None
 
 
 def _arm(lists: int, clicked: int, sums: list[float] | None) -> ArmCounts:
