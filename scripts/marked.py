@@ -12,8 +12,11 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def fill(page: str, parts: Mapping[str, str]) -> str:
     """The page with what stands between ``<!-- name -->`` and ``<!-- end of name -->`` made anew."""
     for name, text in parts.items():
-        begin, end = f"<!-- {name} -->\n", f"\n<!-- end of {name} -->"
+        begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
         if begin in page:
             before, _, behind = page.partition(begin)
-            page = before + begin + text + end + behind.partition(end)[2]
+            _, found, after = behind.partition(end)
+            if not found:
+                raise ValueError(f"the page has {begin.strip()} and no {end}")
+            page = f"{before}{begin}{text}\n{end}{after}"
     return page

@@ -26,6 +26,8 @@ SUFFIXES = {"plain": "", "unit": "-unit", "one-topic": "-one-topic"}
 """Of the names of figures."""
 
 HORIZONS = (100, 1_000, 10_000, 50_000)
+GAMMAS_OF_THOMPSON = ((1.0, 1.0), (0.3, 0.3), (0.1, 0.1), (0.1, 0.3))
+"""Of CascadeHybridTS and of CascadeHybrid: the same, and each about its best."""
 WORDS = {"tradeoff": "tradeoff {:g}", "topics": "{:g} topics", "positions": "{:g} positions"}
 
 
@@ -127,6 +129,24 @@ def gammas(runs: pl.DataFrame) -> str:
     return table(["", *(f"gamma {value:g}" for value in values)], lines)
 
 
+def thompson(runs: pl.DataFrame) -> str:
+    """Final regret of CascadeHybridTS less that of CascadeHybrid, paired; a row for each two gammas."""
+    places = runs.select("sweep", "point", "gamma", "tradeoff").unique(maintain_order=True)
+    last = final(by_unit(runs)).join(places, on=["sweep", "point"], how="left", maintain_order="left").sort("unit")
+    found = {key: group["regret"].to_numpy() for key, group in last.group_by("case", "gamma", "tradeoff")}
+    tradeoffs = sorted(last["tradeoff"].unique())
+    lines = []
+    for drawn, bounds in GAMMAS_OF_THOMPSON:
+        cells = []
+        for tradeoff in tradeoffs:
+            apart = found["CascadeHybridTS", drawn, tradeoff] - found["CascadeHybrid", bounds, tradeoff]
+            mean, low, high = interval(apart, LEVEL)
+            cells.append(f"{mean:,.0f} ({low:,.0f} to {high:,.0f})")
+        lines.append([f"gamma {drawn:g}", f"gamma {bounds:g}", *cells])
+    heads = ["Thompson sampling", "confidence bounds", *(f"tradeoff {tradeoff:g}" for tradeoff in tradeoffs)]
+    return table(heads, lines)
+
+
 def coverage(runs: pl.DataFrame) -> str:
     """Regret with the coverage of training users less that with the users' own, paired."""
     places = runs.select("sweep", "point", "perfect_coverage", "tradeoff").unique(maintain_order=True)
@@ -178,6 +198,7 @@ def main(folder: Path) -> None:
             shutil.copy(folder / name / "figure.png", images / f"movielens-1m{SUFFIXES[name]}.png")
     if "gamma" in found:
         parts["gamma"] = gammas(found["gamma"])
+        parts["thompson"] = thompson(found["gamma"])
     if "horizon" in found and "plain" in found:
         runs = one_run(found["horizon"], found["plain"])
         parts["horizon"] = horizons(runs, "tradeoff", "")
