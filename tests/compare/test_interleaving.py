@@ -135,6 +135,23 @@ def test_probabilistic_preferences_are_sums_over_all_assignments(lists: list[lis
         assert mean == pytest.approx(0.5, rel=1e-10)
 
 
+@pytest.mark.parametrize(
+    ("shown", "clicks", "wins", "losses"),
+    [
+        ([0, 3, 1], [0], 0.8888888888888888, 0.1111111111111111),
+        ([3, 1, 0], [0, 2], 0.00870051357856236, 0.4277825155873938),
+        ([4, 0, 3, 1], [0, 1, 3], 0.5607853137177187, 0.43921468628228133),
+        ([2, 3, 0, 4], [0], 0.8223684210526315, 0.17763157894736842),
+    ],
+)
+def test_preferences_of_the_public_package(shown: list[int], clicks: list[int], wins: float, losses: float) -> None:
+    """How likely each ranker has more clicks, by ``Probabilistic`` of github.com/mpkato/interleaving (7907f7dd)."""
+    lists = {"a": [0, 1, 2, 3, 4], "b": [3, 0, 4, 1, 2]}
+    made = Probabilistic().interleave(lists, len(shown), Script([0, 1, 2, 3, 4], tuple(shown)))  # type: ignore[arg-type]
+    assert list(made.items) == shown
+    assert made.preference("a", "b", clicks) == pytest.approx(wins + (1.0 - wins - losses) / 2.0, abs=1e-12)
+
+
 @pytest.mark.parametrize("interleaving", [TeamDraft(), Probabilistic()])
 def test_the_ranker_with_the_better_items_on_top_is_preferred(interleaving: TeamDraft | Probabilistic) -> None:
     rng = np.random.default_rng(3)

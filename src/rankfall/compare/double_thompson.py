@@ -25,13 +25,14 @@ class DoubleThompson(Method):
         theta_j ~ Beta(w_j,first + 1, w_first,j + 1),   theta_first = 1/2
         second = the j with the highest theta_j among those with l_j,first <= 1/2
 
-    The algorithm and ``alpha = 0.51`` are those of the code that the authors of MergeDTS published with it. Where the
-    two are the same ranker its list is shown alone, and nothing is learned. Of the first theta only those of candidates
-    are drawn, and only whether they are above 1/2, with the probability that this has.
+    The algorithm and ``alpha = 0.51`` are those of the code that the authors of MergeDTS published with it; the text of
+    the paper was not at hand. Where the two are the same ranker its list is shown alone, and nothing is learned; in the
+    code that is a comparison as well, and t counts it. Of the first theta only those of candidates are drawn, and only
+    whether they are above 1/2, with the probability that this has.
 
     Attributes
     ----------
-    alpha : exploration, above 0; from 0.5 on there is a guarantee.
+    alpha : exploration, above 0; from 0.5 on the paper has a guarantee (from memory), for t that counts every list.
     """
 
     alpha: float = real(0.51, low=0.0)

@@ -84,6 +84,38 @@ def test_grab_shows_the_leader_or_its_most_hopeful_neighbour(n: int, k: int) -> 
     assert 50 < moved < 590
 
 
+@pytest.mark.parametrize(
+    ("views", "clicks", "leader", "shown"),
+    [
+        (
+            [[20, 21, 30], [38, 4, 8], [33, 38, 12], [14, 35, 18], [13, 33, 12]],
+            [[6, 18, 17], [9, 3, 4], [5, 17, 2], [1, 8, 3], [1, 4, 1]],
+            (2, 0, 1),
+            [4, 0, 1],
+        ),
+        (
+            [[33, 6, 9], [11, 9, 32], [35, 24, 4], [6, 15, 19], [25, 20, 12]],
+            [[11, 6, 4], [2, 5, 13], [8, 15, 1], [1, 5, 3], [0, 6, 1]],
+            (2, 0, 1),
+            [1, 0, 2],
+        ),
+    ],
+    ids=["another item", "exchanged"],
+)
+def test_the_authors_code_shows_the_same(
+    views: list[list[int]], clicks: list[list[int]], leader: tuple[int, ...], shown: list[int]
+) -> None:
+    """What ``opponents/grab.py`` of github.com/gaudel/ranking_bandits (commit 1fe4a38b) chose, T = 1000, gamma = 5."""
+    policy = GRAB(5, k=3, steps=1000)
+    counts = {"shown": np.array(views, dtype=float), "clicked": np.array(clicks, dtype=float)}
+    for led, expected in ((0, list(leader)), (1, shown)):
+        known = {"leaders": np.array([leader]), "led": np.array([led])}
+        policy.restore({**policy.state(), **counts, **known})
+        ranking = policy.rank(3)
+        assert ranking.note == leader
+        assert ranking.items.tolist() == expected
+
+
 def test_it_finds_the_best_list_whatever_the_order_of_positions() -> None:
     user = User(PerItem(THETA), PositionBased(KAPPA))
     policy = GRAB(5, k=3, steps=20_000)

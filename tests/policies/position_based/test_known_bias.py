@@ -57,6 +57,18 @@ def test_pbm_ucb_is_its_listing(kappa: list[float], epsilon: float) -> None:
     np.testing.assert_allclose(policy.scores(rng), [plain.bound(i) for i in range(5)], rtol=1e-12)
 
 
+def test_the_bounds_of_public_code_are_the_same() -> None:
+    """What ``opponents/pbm_ucb.py`` of github.com/gaudel/ranking_bandits (commit 1fe4a38b) gave for these counts."""
+    policy = PBMUCB(5, examination=[0.4, 1.0, 0.7], epsilon=0.5)
+    views = [[31, 31, 22], [37, 28, 25], [23, 16, 26], [26, 25, 6], [14, 13, 31]]
+    clicks = [[7, 19, 12], [7, 17, 10], [2, 8, 7], [3, 8, 0], [2, 2, 3]]
+    counts = {"shown": np.array(views, dtype=float), "clicked": np.array(clicks, dtype=float)}
+    policy.restore({**policy.state(), **counts, "n_updates": np.array(199)})
+    bounds = [0.9569732983384297, 0.8774672909950558, 0.762016028222095, 0.6578287588673892, 0.550408500235192]
+    np.testing.assert_allclose(policy.scores(np.random.default_rng(0)), bounds, rtol=1e-12)
+    assert policy.rank(3).items.tolist() == [2, 0, 1]
+
+
 def counts(*by_position: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
     """Views and clicks of one item at each position."""
     table = np.array([by_position], dtype=float)

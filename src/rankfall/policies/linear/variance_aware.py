@@ -24,10 +24,13 @@ class CascadeWOFUL(WeightedPolicy):
     3. The list shows the items with the highest ``z_a . w_B + gamma |z_a|_(O_B^-1)``.
     4. Both learn from the items down to the first click.
 
+    The public repetition does otherwise in four places: it multiplies the width in step 3 by K, takes U from after the
+    list, does not cut it at 1, and its second model takes items below the click for seen and not clicked. We took none
+    of them over.
+
     Where ours differs: ``gamma`` is a constant, the same in both models, where the paper's radii grow with log t; the
-    public repetition multiplies the width in step 3 by K and takes U from after the list; the ridge is 1. A width is in
-    units of the noise here and not of 1, so that the same gamma explores less than in :class:`CascadeLinUCB`, by a
-    factor of sqrt(s).
+    ridge is 1. A width is in units of the noise here and not of 1, so that the same gamma explores less than in
+    :class:`CascadeLinUCB`, by a factor of sqrt(s).
 
     Parameters
     ----------

@@ -33,8 +33,8 @@ class PBMUCB(KnownBiasPolicy):
             N_il += 1 and S_il += 1{clicked} for each item i shown, at its position l
 
     ``S_i / M_i`` is unbiased, since a view at position l counts kappa_l: a position that nobody looks at says nothing.
-    The formula is that of the public code of Gauthier et al. (``ranking_bandits``); the text of the paper was not at
-    hand. Its guarantee is for epsilon > 0; 0 is what is used here.
+    The formula is that of the public code of Gauthier et al. (``ranking_bandits``), whose bounds are the same numbers;
+    the text of the paper was not at hand. Its guarantee is for epsilon > 0 (from memory); 0 is what is used here.
 
     Where ours differs: initialisation and ties, as said in :mod:`rankfall.policies.position_based`.
 
