@@ -161,7 +161,9 @@ def test_items_without_features(tmp_path: Path) -> None:
     path = tmp_path / "items.csv"
     path.write_text("id,name\n1,one\n2,two\n3,three\n")
     done = serve("--data", str(tmp_path / "data"), "--catalog", str(path))
-    assert "CascadeHybrid needs topics or relevance features" in done.stdout + done.stderr
+    said = " ".join((done.stdout + done.stderr).split())
+    assert "CascadeHybrid needs topics or relevance features" in said
+    assert "CascadeTS learns from ids alone" in said
     options = {"policy": "CascadeSWUCB", "forgetting": "window=50", "title": "name"}
     with Served(log=tmp_path / "log", data=tmp_path / "data", catalog=path, **options) as served:
         api = served.client

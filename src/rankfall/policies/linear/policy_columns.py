@@ -52,7 +52,9 @@ class PolicyColumns:
         if not self.count:
             words = {"topics": self.coverage, "relevance features": self.relevance}
             needs = " or ".join(word for word, block in words.items() if block != "absent")
-            raise CatalogError(f"{self.policy} needs {needs}, and {self.catalog!r} has none")
+            raise CatalogError(
+                f"{self.policy} needs {needs}, and {self.catalog!r} has none; CascadeTS learns from ids alone"
+            )
 
     @cached_property
     def layout(self) -> Layout:
