@@ -84,6 +84,8 @@ def test_a_policy_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         (["--policies", "CascadeHybird"], "no policy 'CascadeHybird'; choose from BatchRank,"),
         (["--policies", ","], "choose from BatchRank,"),
         (["--policies", "no_such_module:Mine"], "cannot import the policy 'no_such_module:Mine'"),
+        (["--policies", "builtins:repr"], "builtins:repr makes no policy of a catalog: a str has no n_items, rank and"),
+        (["--items", "1" + "0" * 15], "not enough memory: Unable to allocate"),
         (["--k", "21"], "--k is 21 and there are 20 --items"),
         (["--tradeoff", "1.5"], "1.5 is not in the range 0<=x<=1"),
         (["--gamma", "nan"], "gamma must be a number in [0, inf), got nan"),
@@ -99,6 +101,15 @@ def test_simulate_says_what_is_wrong(tmp_path: Path, options: list[str], said: s
     assert said in result.output
     assert "Traceback" not in result.output
     assert list(tmp_path.iterdir()) == []
+
+
+def test_simulate_asks_all_policies_for_what_they_need_before_the_first_one_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rankfall.cli.simulate.simulate_many", lambda *_, **__: pytest.fail("it ran"))
+    result = call("simulate", *SMALL, "--topics", "0", "--out", str(tmp_path))
+    assert result.exit_code == 1
+    assert "CascadeLSB needs topics" in result.output
 
 
 def test_every_command_is_listed_with_its_help() -> None:
