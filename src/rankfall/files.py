@@ -31,8 +31,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
     rankfall.errors.FileError: cannot write /no/such/folder/file: the folder /no/such/folder does not exist
     """
     target = Path(path)
-    if not target.parent.is_dir():
-        raise FileError(f"cannot write {target}: the folder {target.parent} does not exist")
+    check_folder_of(target)
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     except OSError as problem:
@@ -49,6 +48,12 @@ def replacing(path: str | Path) -> Iterator[Path]:
         raise FileError(f"cannot write {target}: {problem}") from problem
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def check_folder_of(path: Path) -> None:
+    """Refuse a file whose folder is not there, which is best said before the work and not after it."""
+    if not path.parent.is_dir():
+        raise FileError(f"cannot write {path}: the folder {path.parent} does not exist")
 
 
 def make_folder(path: Path) -> None:

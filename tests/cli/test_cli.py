@@ -46,6 +46,20 @@ def test_files_that_cannot_be_opened_are_named(tmp_path: Path) -> None:
             assert "Traceback" not in result.output
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["fit", "none.csv", "--out", "/no/folder/x"], "the folder /no/folder does not exist"),
+        (["fit", "none.csv", "--report", "/dev/null/x"], "cannot make the folder /dev/null/x"),
+        (["replay", "none.csv", "--policy", "CascadeLSB", "--out", "/no/folder/x"], "the folder /no/folder does not"),
+    ],
+)
+def test_where_results_cannot_be_written_is_said_before_the_work(options: list[str], said: str) -> None:
+    result = call(*options)
+    assert result.exit_code == 1
+    assert said in result.output
+
+
 def test_a_problem_of_the_system_is_said_if_it_names_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     problems = [OSError(errno.EACCES, "Permission denied", "/some/file"), OSError(errno.ENOSPC, "No space left")]
     monkeypatch.setattr("rankfall.cli.policies.command.callback", lambda **_: (_ for _ in ()).throw(problems.pop(0)))
