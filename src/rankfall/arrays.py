@@ -45,18 +45,19 @@ def finite(name: str, value: ArrayLike, ndim: int, error: type[RankfallError]) -
 
 
 def number(name: str, value: Any, error: type[RankfallError], *, low: float = -np.inf, high: float = np.inf) -> float:
-    """``value`` as a float within [low, high].
+    """``value`` as a finite float within [low, high].
 
     >>> number("gamma", -1, RankfallError, low=0)
     Traceback (most recent call last):
-    rankfall.errors.RankfallError: gamma must be a number in [0, inf], got -1
+    rankfall.errors.RankfallError: gamma must be a number in [0, inf), got -1
     """
     try:
         result = float(value)
     except (TypeError, ValueError, OverflowError):
         result = np.nan
     if isinstance(value, str | bytes | bool) or not (np.isfinite(result) and low <= result <= high):
-        raise error(f"{name} must be a number in [{low:g}, {high:g}], got {value!r}")
+        opening, closing = "(" if low == -np.inf else "[", ")" if high == np.inf else "]"
+        raise error(f"{name} must be a number in {opening}{low:g}, {high:g}{closing}, got {value!r}")
     return result
 
 

@@ -31,8 +31,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
     rankfall.errors.FileError: cannot write /no/such/folder/file: the folder /no/such/folder does not exist
     """
     target = Path(path)
-    if not target.parent.is_dir():
-        raise FileError(f"cannot write {target}: the folder {target.parent} does not exist")
+    check_folder_of(target)
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     except OSError as problem:
@@ -45,10 +44,16 @@ def replacing(path: str | Path) -> Iterator[Path]:
             os.fsync(written.fileno())
         temporary.chmod(0o644)
         temporary.replace(target)
-    except OSError as problem:
+    except (OSError, _polars_error()) as problem:  # polars says by an error of its own that a disk is full
         raise FileError(f"cannot write {target}: {problem}") from problem
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def check_folder_of(path: Path) -> None:
+    """Refuse a file whose folder is not there, which is best said before the work and not after it."""
+    if not path.parent.is_dir():
+        raise FileError(f"cannot write {path}: the folder {path.parent} does not exist")
 
 
 def make_folder(path: Path) -> None:
@@ -74,18 +79,23 @@ def reading_parquet(path: str | Path, hint: str = "") -> Iterator[None]:
     Traceback (most recent call last):
     rankfall.errors.FileError: nowhere.parquet does not exist; make it first
     """
-    from polars.exceptions import PolarsError
-
     try:
         yield
     except FileNotFoundError:
         raise FileError(f"{path} does not exist{hint}") from None
-    except (OSError, PolarsError) as problem:
+    except (OSError, _polars_error()) as problem:
         raise FileError(f"{path} is not a readable Parquet file: {problem}") from problem
     except BaseException as problem:
         if type(problem).__name__ != "PanicException":  # what polars raises on some damaged files; it is no Exception
             raise
         raise FileError(f"{path} is not a readable Parquet file: {problem}") from problem
+
+
+def _polars_error() -> type[Exception]:
+    """The root of the errors of polars, which is imported only where something went wrong."""
+    from polars.exceptions import PolarsError
+
+    return PolarsError
 
 
 def save_blocks(path: str | Path, header: Mapping[str, Any], blocks: Mapping[str, NDArray[Any]]) -> None:

@@ -46,6 +46,20 @@ def test_files_that_cannot_be_opened_are_named(tmp_path: Path) -> None:
             assert "Traceback" not in result.output
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["fit", "none.csv", "--out", "/no/folder/x"], "the folder /no/folder does not exist"),
+        (["fit", "none.csv", "--report", "/dev/null/x"], "cannot make the folder /dev/null/x"),
+        (["replay", "none.csv", "--policy", "CascadeLSB", "--out", "/no/folder/x"], "the folder /no/folder does not"),
+    ],
+)
+def test_where_results_cannot_be_written_is_said_before_the_work(options: list[str], said: str) -> None:
+    result = call(*options)
+    assert result.exit_code == 1
+    assert said in result.output
+
+
 def test_a_problem_of_the_system_is_said_if_it_names_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     problems = [OSError(errno.EACCES, "Permission denied", "/some/file"), OSError(errno.ENOSPC, "No space left")]
     monkeypatch.setattr("rankfall.cli.policies.command.callback", lambda **_: (_ for _ in ()).throw(problems.pop(0)))
@@ -84,9 +98,12 @@ def test_a_policy_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         (["--policies", "CascadeHybird"], "no policy 'CascadeHybird'; choose from BatchRank,"),
         (["--policies", ","], "choose from BatchRank,"),
         (["--policies", "no_such_module:Mine"], "cannot import the policy 'no_such_module:Mine'"),
+        (["--policies", "builtins:repr"], "builtins:repr makes no policy of a catalog: a str has no n_items, rank and"),
+        (["--items", "1" + "0" * 15], "not enough memory: Unable to allocate"),
         (["--k", "21"], "--k is 21 and there are 20 --items"),
         (["--tradeoff", "1.5"], "1.5 is not in the range 0<=x<=1"),
-        (["--gamma", "nan"], "gamma must be a number in [0, inf], got nan"),
+        (["--gamma", "nan"], "gamma must be a number in [0, inf), got nan"),
+        (["--gamma", "inf"], "gamma must be a number in [0, inf), got inf"),
         (["--topics", "0", "--features", "0"], "topics and features are both 0"),
         (["--topics", "0", "--policies", "CascadeLSB"], "CascadeLSB needs topics"),
         (["--out", "/dev/null/x"], "cannot make the folder /dev/null/x"),
@@ -98,6 +115,15 @@ def test_simulate_says_what_is_wrong(tmp_path: Path, options: list[str], said: s
     assert said in result.output
     assert "Traceback" not in result.output
     assert list(tmp_path.iterdir()) == []
+
+
+def test_simulate_asks_all_policies_for_what_they_need_before_the_first_one_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rankfall.cli.simulate.simulate_many", lambda *_, **__: pytest.fail("it ran"))
+    result = call("simulate", *SMALL, "--topics", "0", "--out", str(tmp_path))
+    assert result.exit_code == 1
+    assert "CascadeLSB needs topics" in result.output
 
 
 def test_every_command_is_listed_with_its_help() -> None:

@@ -157,6 +157,9 @@ def test_progress_adds_up() -> None:
         ({"checkpoints": [11]}, "a checkpoint must be a whole number from 1 to 10, got 11"),
         ({"checkpoints": []}, "checkpoints must be steps from 1 to 10, got none"),
         ({"user": CascadeUser([[0.5]], [[0.5]], [0.5], [0.5])}, "ranks 40 items and the user knows 1"),
+        ({"policy": CascadeHybrid}, r"policy must be a policy, such as CascadeHybrid\(catalog\), got <class"),
+        ({"policy": user()}, "policy must be a policy"),
+        ({"user": CascadeHybrid(CATALOG)}, r"user must be an environment, .* got CascadeHybrid\("),
     ],
 )
 def test_an_experiment_that_makes_no_sense(options: dict[str, object], message: str) -> None:

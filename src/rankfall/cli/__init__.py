@@ -63,6 +63,8 @@ class _Commands(click.Group):
             return super().invoke(ctx)
         except RankfallError as problem:
             raise click.ClickException(str(problem)) from problem
+        except MemoryError as problem:
+            raise click.ClickException(f"not enough memory: {problem or 'take a smaller problem'}") from problem
         except OSError as problem:
             if problem.filename is None:
                 raise

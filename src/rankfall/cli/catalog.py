@@ -12,7 +12,8 @@ from rankfall.cli.column_names import column_option
 from rankfall.data.catalogs import build_catalog
 from rankfall.data.catalogs.columns import KINDS
 from rankfall.data.catalogs.coverage import Audience
-from rankfall.errors import FileError, RankfallError
+from rankfall.errors import RankfallError
+from rankfall.files import check_folder_of
 from rankfall.topic_cells import TOPIC_WEIGHT
 
 _LOG_COLUMNS = ("item", "click", "user", "list")
@@ -128,8 +129,8 @@ def build(
     gives further features from who clicked what; it may be larger than memory. docs/catalogs.md has the details.
     """
     for path in (out, report):
-        if path is not None and not path.parent.is_dir():  # before the work, not after it
-            raise FileError(f"cannot write {path}: the folder {path.parent} does not exist")
+        if path is not None:
+            check_folder_of(path)  # before the work, not after it
     built = build_catalog(
         items,
         log=log,

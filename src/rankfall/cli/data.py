@@ -13,7 +13,7 @@ from rankfall.cli.column_names import column_option
 from rankfall.data import DATASETS, DataSet, Ratings, dataset_called, find, tables
 from rankfall.data.download import download
 from rankfall.data.preparation import prepare
-from rankfall.errors import FileError
+from rankfall.files import check_folder_of
 
 _COLUMNS = ("user", "item", "rating", "title", "topics")
 
@@ -127,8 +127,7 @@ def prepare_(
     NAME_OR_PATH is a name from rankfall data list, a folder or zip file of a data set, or, with --items-table, a table
     of ratings. docs/data.md describes the formats.
     """
-    if not out.parent.is_dir():  # before the work, not after it
-        raise FileError(f"cannot write {out}: the folder {out.parent} does not exist")
+    check_folder_of(out)  # before the work, not after it
     with Console(stderr=True).status(f"preparing {name_or_path}"):
         prepared = prepare(
             _ratings(name_or_path, items_table, columns),

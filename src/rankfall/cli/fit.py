@@ -108,10 +108,15 @@ def command(
 
     from rankfall.catalog import Catalog
     from rankfall.cli.fit_tables import say_comparison, say_fit
+    from rankfall.files import check_folder_of, make_folder
     from rankfall.users.fitting import read_log
 
     _check(model, attraction, catalog, by, held_out, report)
     _check_used(click.get_current_context(), model, attraction, catalog)
+    if out is not None:
+        check_folder_of(out)  # before the work, not after it
+    if report is not None:
+        make_folder(report)
     items = None if catalog is None else Catalog.read_parquet(catalog)
     log = read_log(clicks, columns=dict(columns), model=log_model, with_context=model is None or by is not None)
     if model is None:

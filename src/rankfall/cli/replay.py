@@ -84,11 +84,13 @@ def command(
     """
     from rich.console import Console
 
-    from rankfall.files import replacing
+    from rankfall.files import check_folder_of, replacing
     from rankfall.history.logged_outcomes import unpaid_outcomes
     from rankfall.history.replay import replay
     from rankfall.history.replayable import open_log
 
+    if out is not None:
+        check_folder_of(out)  # before the work, not after it
     log = open_log(path, model=log_model, catalog=catalog, columns=dict(columns))
     with progress_bar("replaying", log.height) as step:
         result = replay(

@@ -121,6 +121,10 @@ def _compare(
         CascadeUser(catalog.coverage, catalog.relevance, theta, beta, tradeoff)
         for theta, beta in zip(world.theta, world.beta, strict=True)
     ]
+    made = {}
+    for name in policies:  # all of them before the first one runs: what one of them lacks is said at once
+        explores = {"gamma": gamma} if "gamma" in settings_of(find_policy(name)) else {}
+        made[name] = make_policy(name, catalog, k=k, steps=steps, **explores)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -131,10 +135,8 @@ def _compare(
     frames = []
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("simulating", total=len(policies) * len(users) * steps)
-        for name in policies:
+        for name, policy in made.items():
             bar.update(task, description=name)
-            explores = {"gamma": gamma} if "gamma" in settings_of(find_policy(name)) else {}
-            policy = make_policy(name, catalog, k=k, steps=steps, **explores)
             runs = simulate_many(policy, users, steps, k, seed=seed, progress=lambda n: bar.advance(task, n))
             frames += [run.frame(policy=name, user=index) for index, run in enumerate(runs)]
         bar.update(task, description="simulated")

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from rankfall.arrays import IntArray, whole
-from rankfall.errors import ProblemError
+from rankfall.errors import ProblemError, short
 from rankfall.experiments.episodes import episode_for
 from rankfall.experiments.episodes.changing import ChangingUser
 from rankfall.experiments.episodes.in_context import UserInContext
@@ -66,6 +66,10 @@ def simulate(
     checkpoints : steps at which regret and clicks are recorded; by default a hundred, evenly spaced.
     progress : called now and then with the number of steps done since the last call.
     """
+    if not isinstance(policy, PolicyLike):
+        raise ProblemError(f"policy must be a policy, such as CascadeHybrid(catalog), got {short(policy)}")
+    if not isinstance(user, Environment):
+        raise ProblemError(f"user must be an environment, such as a CascadeUser, got {short(user)}")
     steps = whole("steps", steps, ProblemError, low=1)
     k = whole("k", k, ProblemError, low=1, high=policy.n_items)
     if policy.n_items != user.n_items:

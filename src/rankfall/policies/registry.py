@@ -173,4 +173,9 @@ def make_policy(policy: str | AnyPolicy, catalog: Catalog, *, k: int, steps: int
             f"{name_of(make)} has no setting {unknown[0]!r}; it has {', '.join(sorted(known)) or 'none'}"
         )
     given = {name: value for name, value in {"k": k, "steps": steps}.items() if name in known}
-    return make(catalog, **{**given, **settings})
+    made: object = make(catalog, **{**given, **settings})
+    if not isinstance(made, PolicyLike):
+        raise ProblemError(
+            f"{name_of(make)} makes no policy of a catalog: a {type(made).__name__} has no n_items, rank and update"
+        )
+    return made

@@ -69,7 +69,7 @@ def checked_rewards(rewards: Any, length: int) -> dict[int, float]:
     {2: 5.0}
     >>> checked_rewards({1: float("nan")}, 3)
     Traceback (most recent call last):
-    rankfall.errors.FeedbackError: the reward at position 1 must be a number in [-inf, inf], got nan
+    rankfall.errors.FeedbackError: the reward at position 1 must be a number in (-inf, inf), got nan
     """
     if not isinstance(rewards, Mapping):
         raise FeedbackError(f"rewards must map positions to numbers, got {type(rewards).__name__}")
