@@ -89,9 +89,14 @@ def rows(name: str, value: Iterable[int], n_items: int, error: type[RankfallErro
     >>> rows("candidates", [3, 3], 4, RankfallError)
     Traceback (most recent call last):
     rankfall.errors.RankfallError: candidates holds 3 twice; each row at most once
+    >>> rows("candidates", 3, 4, RankfallError)
+    Traceback (most recent call last):
+    rankfall.errors.RankfallError: candidates must be a flat sequence of row numbers, got 3
     """
     if type(value) is np.ndarray:
         array, ours = value, False
+    elif not isinstance(value, Iterable):
+        raise error(f"{name} must be a flat sequence of row numbers, got {value!r}")
     else:
         array, ours = np.asarray(value if hasattr(value, "__array__") else list(value)), type(value) is list
     if array.size == 0:

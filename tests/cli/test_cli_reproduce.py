@@ -95,6 +95,13 @@ def test_options_reach_the_study(tmp_path: Path) -> None:
     assert study.paper
 
 
+def test_a_table_of_ratings_alone_is_told_what_it_lacks(tmp_path: Path) -> None:
+    (tmp_path / "ratings.csv").write_text("user,item,rating\nu,a,5\nv,b,5\n")
+    alone = call("reproduce", str(tmp_path / "ratings.csv"), "--out", str(tmp_path / "out"))
+    assert alone.exit_code == 1
+    assert "ratings.csv is a table; give the table of its items too, with --items-table" in alone.output
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -1,5 +1,6 @@
 """``rankfall tune``."""
 
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -30,6 +31,19 @@ def test_gamma_is_chosen_on_the_fitted_user(fitted: Path, tmp_path: Path) -> Non
     study = Study.read(out / "study.toml")  # rankfall run runs it again
     assert study.sweeps[0].axes["settings.gamma"] == (0.1, 0.3)
     assert (out / "report.html").is_file()
+
+
+def test_a_policy_of_ones_own_in_the_current_folder(
+    fitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "from rankfall import CascadeHybrid\nclass Mine(CascadeHybrid):\n    'Of my own.'\n"
+    (tmp_path / "tuned_module.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [place for place in sys.path if place not in ("", str(tmp_path))])
+    arguments = ["tune", str(fitted), "--policy", "tuned_module:Mine", "--k", "3", "--steps", "20", "--runs", "2"]
+    result = CliRunner().invoke(app, [*arguments, "--gammas", "0.1,0.3", "--out", "out", "--workers", "1"])
+    assert result.exit_code == 0, result.output
+    assert "tuned_module:Mine" in result.output
 
 
 @pytest.mark.parametrize("gammas", ["1", "a,b", "-1,2", "1,inf"])

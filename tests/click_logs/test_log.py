@@ -28,7 +28,7 @@ def test_a_split_leaves_lists_whole() -> None:
     assert (train.lists, test.lists) == (800, 200)
     assert train.click.sum() + test.click.sum() == log.click.sum()
     assert test.split(0.5)[0].positions == 4
-    with pytest.raises(ProblemError, match="of 1000 lists that leaves one part without any"):
+    with pytest.raises(ProblemError, match="of 1000 lists that leaves one part without any; take another share"):
         log.split(0.0)
 
 

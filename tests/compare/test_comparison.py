@@ -151,6 +151,10 @@ def test_what_makes_no_sense_is_refused() -> None:
     comparison = Comparison(["a", "b"])
     with pytest.raises(RankError, match="no list of the ranker"):
         comparison.next({"a": [1]}, 2)
+    with pytest.raises(RankError, match="lists must map names of rankers to their lists, or be a function, got 3"):
+        comparison.next(3, 2)  # type: ignore[arg-type]
+    with pytest.raises(RankError, match=r"rng must be a numpy\.random\.Generator or None, got int"):
+        comparison.next({"a": [1], "b": [2]}, 2, 3)  # type: ignore[arg-type]
     with pytest.raises(FeedbackError, match="next\\(\\) gave"):
         comparison.feedback([1, 2], 0)  # type: ignore[arg-type]
     with pytest.raises(FeedbackError, match="not compared here"):

@@ -195,11 +195,22 @@ def test_other_text_is_refused(text: str) -> None:
         ({"a": [1], "b": []}, 3, "'b' is empty"),
         ({"a": [1, 1], "b": [2]}, 3, "'a' has an item twice"),
         ({"a": [1], "b": [2]}, 0, "k must be"),
+        ({"a": [1], "b": 2}, 3, "the list of 'b' must be ids, best first, got 2"),
+        ({"a": [1], "b": "xy"}, 3, "the list of 'b' must be ids, best first, got 'xy'"),
+        ({"a": [1.5], "b": [2]}, 3, r"the list of 'a' holds 1\.5; ids are whole numbers or strings"),
+        ({"a": [np.nan], "b": [2]}, 3, "the list of 'a' holds nan"),
+        ({"a": [None], "b": [2]}, 3, "the list of 'a' holds None"),
     ],
 )
 def test_lists_that_make_no_sense_are_refused(lists: dict[str, list[int]], k: int, said: str) -> None:
     with pytest.raises(RankError, match=said):
         TeamDraft().interleave(lists, k, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("ids", [[np.int64(3), np.int64(1)], [np.str_("x"), np.str_("y")], np.array([3, 1])])
+def test_ids_that_numpy_made_can_be_kept_as_text_too(ids: list[int]) -> None:
+    shown = TeamDraft().interleave({"a": ids, "b": ids}, 2, np.random.default_rng(0))
+    assert Interleaved.decode(shown.encode()).items == shown.items == tuple(one.item() for one in ids)  # type: ignore[attr-defined]
 
 
 def test_tau_is_a_number_that_can_be_raised_to() -> None:

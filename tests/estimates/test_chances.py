@@ -46,6 +46,19 @@ def test_shapes_must_agree() -> None:
         ListChances(np.ones((2, 2)), np.ones((1, 2)))
 
 
+@pytest.mark.parametrize("drawn", [[[0, 1]], [[[0, 1, 2]]], [[[0, 1]], [[0, 1]]], [[0]]])
+def test_drawn_lists_must_be_as_many_and_as_long_as_those_shown(drawn: list[object]) -> None:
+    assert ListChances.of_drawn([[0, 1]], [[[0, 1]]]).down_to.tolist() == [[1.0, 1.0]]
+    with pytest.raises(ProblemError, match=r"shown must be \(lists, k\) and drawn \(lists, draws, k\), got \(1, 2\)"):
+        ListChances.of_drawn([[0, 1]], drawn)
+
+
+@pytest.mark.parametrize(("pool", "free"), [([4, 4], [[True]]), ([4], [True]), (4, [[True]])])
+def test_one_pool_for_each_list(pool: object, free: object) -> None:
+    with pytest.raises(ProblemError, match=r"pool must be \(lists,\) and free \(lists, k\)"):
+        ListChances.uniform(pool, free)  # type: ignore[arg-type]
+
+
 def test_more_positions_than_items_cannot_be_drawn() -> None:
     for pool in (1, -3, np.nan):
         with pytest.raises(ProblemError, match="more positions are drawn than there are items"):

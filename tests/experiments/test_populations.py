@@ -148,7 +148,7 @@ def test_people_of_a_file_take_turns_or_are_named(tmp_path: Path) -> None:
 )
 def test_files_of_people_that_make_no_sense_are_refused(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "people.json"
-    with pytest.raises(FileError, match="is not a readable JSON file"):
+    with pytest.raises(FileError, match=r"people\.json does not exist"):
         world({"fitted": str(path)})
     path.write_text(text)
     with pytest.raises(FileError) as caught:
@@ -232,7 +232,15 @@ def test_a_fitted_user_may_become_another_of_the_same_items(tmp_path: Path) -> N
             {"generate": {"items": 5}, "attraction": "magic"},
             "features is 'magic'; choose from hybrid, linear, coverage",
         ),
-        ({"generate": {"people": 5}}, "generate makes no sense: .*people"),
+        ({"generate": {"people": 5}}, "generate has no 'people'; it has items, topics, features"),
+        ({"generate": 5}, "generate must be a table of words, got 5"),
+        ({"attraction": ["a", 0.5]}, "alpha must be numbers in a rectangular array"),
+        ({"attraction": 5}, "alpha must have 1 axes"),
+        (
+            {"attraction": {"best": "x", "good": 0.5, "rest": 4, "bad": 0.1}},
+            "best of attraction must be a whole number from 0 on, got 'x'",
+        ),
+        ({"attraction": {"best": 2, "good": 0.5, "rest": -1, "bad": 0.1}}, "rest of attraction .* got -1"),
         ({"intents": {"users": 0}}, "users must be a whole number from 1 on, got 0"),
         ({"intents": {"seed": []}}, "seed of intents is an empty list"),
         ({"intents": 5}, "intents must be a table of words, got 5"),
@@ -244,7 +252,10 @@ def test_a_fitted_user_may_become_another_of_the_same_items(tmp_path: Path) -> N
             {"dataset": "movielens-small", "preparation": {"topics": 3}},
             "preparation must be a table of words of prepare",
         ),
-        ({"dataset": "movielens-small", "preparation": {"mood": 3}}, "preparation makes no sense: .*mood"),
+        ({"dataset": "movielens-small", "preparation": {"mood": 3}}, "preparation has no 'mood'; it has users, items"),
+        ({"dataset": "movielens-small", "preparation": 5}, "preparation must be a table of words of prepare"),
+        ({"dataset": "r.csv", "items_table": "i.csv", "columns": {"mood": "m"}}, "columns has no 'mood'; it has user"),
+        ({"dataset": "movielens-small", "perfect_coverage": "x"}, "perfect_coverage must be true or false, got 'x'"),
         ({**BLOCKS, "drift": [{"from": 10, "mood": 1}]}, "a user has no 'mood'"),
         ({**BLOCKS, "drift": [{"attraction": [1.0]}]}, "from must be a whole number from 1 on, got None"),
         ({"fitted": "m", "drift": [{"from": 5, "catalog": "n"}]}, "does not drift"),

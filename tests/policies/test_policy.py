@@ -86,6 +86,9 @@ def test_lists_that_cannot_be_made_are_refused(kind: type[Policy]) -> None:
     for k, limits in ((0, {}), (6, {}), (True, {}), (3, {"candidates": [0, 1]}), (1, {"exclude": [5]})):
         with pytest.raises(RankError):
             policy.rank(k, **limits)
+    for name in ("candidates", "exclude"):
+        with pytest.raises(RankError, match=f"{name} must be a flat sequence of row numbers, got 3"):
+            policy.rank(1, **{name: 3})  # type: ignore[arg-type]
 
 
 @EVERY

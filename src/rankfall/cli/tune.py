@@ -36,7 +36,12 @@ class Gammas(click.ParamType[tuple[float, ...]]):
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="What the policy knows of the items.  [default: what the users were fitted with]",
 )
-@click.option("--policy", default="CascadeHybrid", show_default=True, help="The policy to choose gamma for.")
+@click.option(
+    "--policy",
+    default="CascadeHybrid",
+    show_default=True,
+    help="The policy to choose gamma for; your own as module:Name.",
+)
 @click.option("--gammas", type=Gammas(), default=_GAMMAS, show_default=True, help="Values to try.")
 @click.option("--k", type=click.IntRange(1), help="Number of positions in a list.  [default: as in the log]")
 @click.option("--steps", type=click.IntRange(1), default=10_000, show_default=True, help="Number of lists in each run.")
@@ -69,8 +74,10 @@ def command(
     from rankfall.cli.study_run import run_and_report
     from rankfall.experiments import Study, Sweep
     from rankfall.experiments.tuning import best_value
+    from rankfall.policies.registry import look_in
     from rankfall.users.fitting import read_fitted
 
+    look_in(Path.cwd())
     words = {"fitted": str(fitted.absolute())} | ({} if catalog is None else {"catalog": str(catalog.absolute())})
     study = Study(
         f"Gamma for {policy} on {fitted.name}",

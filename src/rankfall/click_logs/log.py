@@ -148,7 +148,10 @@ class ClickLog:
         share = number("held_out", held_out, ProblemError, low=0.0, high=1.0)
         count = round(share * self.lists)
         if not 0 < count < self.lists:
-            raise ProblemError(f"held_out is {share:g}: of {self.lists} lists that leaves one part without any")
+            raise ProblemError(
+                f"held_out is {share:g}: of {self.lists} lists that leaves one part without any; "
+                "take another share, or log more lists"
+            )
         rng = np.random.default_rng(whole("seed", seed, ProblemError, low=0))
         chosen = np.zeros(self.lists, dtype=bool)
         chosen[rng.permutation(self.lists)[:count]] = True

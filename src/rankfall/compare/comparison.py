@@ -17,7 +17,7 @@ from rankfall.compare.interleaving import Interleaved, Interleaving, Probabilist
 from rankfall.compare.merge_dts import MergeDTS
 from rankfall.compare.self_sparring import SelfSparring
 from rankfall.compare.standing import Standing, standing_of
-from rankfall.errors import FeedbackError, ProblemError, RankError
+from rankfall.errors import FeedbackError, ProblemError, RankError, short
 from rankfall.files import load_blocks, save_blocks
 from rankfall.item_names import Id
 from rankfall.policies.clicks import Click, all_clicks
@@ -85,6 +85,8 @@ class Comparison:
         are compared, most often two. Lists are ids, best first, or rankings of policies. Random numbers come from
         ``rng``; without it, from a generator with fresh entropy.
         """
+        if not isinstance(rng, np.random.Generator | None):
+            raise RankError(f"rng must be a numpy.random.Generator or None, got {type(rng).__name__}")
         if rng is None:
             rng = self._rng = self._rng or np.random.default_rng()
         names = [self.rankers[number] for number in self.duels.choose(rng)]
@@ -93,16 +95,18 @@ class Comparison:
             return first_of(names[0], made[names[0]], k)
         return self.interleaving.interleave(made, k, rng)
 
-    def _list(self, lists: RankerLists, name: str) -> list[Id]:
+    def _list(self, lists: RankerLists, name: str) -> Iterable[Id]:
         if callable(lists):
             given = lists(name)
+        elif not isinstance(lists, Mapping):
+            raise RankError(f"lists must map names of rankers to their lists, or be a function, got {short(lists)}")
         elif name in lists:
             given = lists[name]
         else:
             raise RankError(f"there is no list of the ranker {name!r}; give one for each of {', '.join(self.rankers)}")
         if isinstance(given, Ranking):
-            return list(given.ids or given.items.tolist())
-        return given.tolist() if isinstance(given, np.ndarray) else list(given)
+            return given.ids or given.items.tolist()
+        return given
 
     def feedback(self, shown: Interleaved, click: Click) -> None:
         """Learn from the clicks on a list, at 0-based positions, or from None for no click."""

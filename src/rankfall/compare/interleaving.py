@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
 
 from rankfall.arrays import FloatArray, finite, frozen, whole
-from rankfall.errors import FeedbackError, RankError
+from rankfall.errors import FeedbackError, RankError, short
 from rankfall.item_names import Id
 from rankfall.policies.clicks import Click, all_clicks
 from rankfall.policies.settings import PolicySettings, real
 
-Lists = Mapping[str, Sequence[Id]]
+Lists = Mapping[str, Iterable[Id]]
 """The list of each ranker, best first, by the name of the ranker."""
 
 
@@ -113,7 +113,12 @@ class Interleaving(PolicySettings):
 
 
 def _checked(name: str, items: Iterable[Id]) -> list[Id]:
-    listed = list(items)
+    if isinstance(items, str) or not isinstance(items, Iterable):
+        raise RankError(f"the list of {name!r} must be ids, best first, got {short(items)}")
+    listed = [one.item() if isinstance(one, np.generic) else one for one in items]
+    strange = next((one for one in listed if isinstance(one, bool) or not isinstance(one, int | str)), None)
+    if strange is not None or None in listed:
+        raise RankError(f"the list of {name!r} holds {strange!r}; ids are whole numbers or strings")
     if not listed:
         raise RankError(f"the list of {name!r} is empty")
     if len(set(listed)) < len(listed):

@@ -19,6 +19,9 @@ from rankfall.data.ratings import Ratings
 from rankfall.data.sources import Parquet
 from rankfall.errors import FileError
 
+TABLES = (".csv", ".tsv", ".parquet")
+"""What files of tables are called, of which it takes two to make a data set."""
+
 
 def find(name_or_path: str | Path) -> Ratings:
     """The data set of this name, or in this folder or zip.
@@ -34,8 +37,11 @@ def find(name_or_path: str | Path) -> Ratings:
     path = Path(name_or_path)
     if path.is_dir():
         return _in_folder(path, path.resolve().name)
-    if path.suffix in (".csv", ".tsv", ".parquet") and path.is_file():
-        raise FileError(f"{path} is a table; give the table of its items too, with --items-table (docs/data.md)")
+    if path.suffix in TABLES and path.is_file():
+        raise FileError(
+            f"{path} is a table; give the table of its items too, with --items-table, or as items_table in a study "
+            "(docs/data.md)"
+        )
     if path.is_file():
         return _in_zip(path, path.stem)
     raise FileError(f"{name_or_path} is neither a folder, nor a zip, nor a data set: {', '.join(DATASETS)}")

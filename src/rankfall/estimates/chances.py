@@ -64,7 +64,10 @@ class ListChances:
         >>> ListChances.uniform([4], [[True, True, False]]).down_to
         array([[0.25      , 0.08333333, 0.08333333]])
         """
-        items, drawn = np.asarray(pool, dtype=np.float64)[:, None], np.asarray(free, dtype=bool)
+        items, drawn = np.asarray(pool, dtype=np.float64), np.asarray(free, dtype=bool)
+        if items.ndim != 1 or drawn.ndim != 2 or len(items) != len(drawn):
+            raise ProblemError(f"pool must be (lists,) and free (lists, k), got {items.shape} and {drawn.shape}")
+        items = items[:, None]
         left = items - np.cumsum(drawn, axis=1) + drawn
         if (drawn & ~(left >= 1.0)).any():
             raise ProblemError("more positions are drawn than there are items in the pool")
@@ -72,7 +75,7 @@ class ListChances:
         return cls.given_above(np.where(drawn, 1.0 / np.maximum(left, 1.0), 1.0), alone)
 
     @classmethod
-    def of_drawn(cls, shown: IntArray, drawn: IntArray) -> ListChances:
+    def of_drawn(cls, shown: ArrayLike, drawn: ArrayLike) -> ListChances:
         """Of the lists ``shown`` (lists, k), if for each of them one of ``drawn`` (lists, draws, k) is shown.
 
         Of a policy that draws these are estimates without bias; of one that does not, one draw is enough.
@@ -80,7 +83,12 @@ class ListChances:
         >>> ListChances.of_drawn(np.array([[1, 2]]), np.array([[[1, 2], [1, 0]]])).down_to
         array([[1. , 0.5]])
         """
-        same = shown[:, None, :] == drawn
+        were, are = np.asarray(shown), np.asarray(drawn)
+        if were.ndim != 2 or are.ndim != 3 or (len(are), are.shape[2]) != were.shape:
+            raise ProblemError(
+                f"shown must be (lists, k) and drawn (lists, draws, k), got {were.shape} and {are.shape}"
+            )
+        same = were[:, None, :] == are
         return cls(np.logical_and.accumulate(same, axis=2).mean(axis=1), same.mean(axis=1))
 
     @classmethod

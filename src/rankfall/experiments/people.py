@@ -56,6 +56,8 @@ def read_people(path: str | Path) -> People:
     """The users of a file; each is made once, to see that it makes sense."""
     try:
         said = json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FileError(f"{path} does not exist") from None
     except (OSError, ValueError) as problem:
         raise FileError(f"{path} is not a readable JSON file: {problem}") from None
     if not isinstance(said, dict) or said.get(_KEY) != _FORMAT or not isinstance(said.get("users"), dict):

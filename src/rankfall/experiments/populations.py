@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
@@ -9,9 +10,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rankfall.arrays import FloatArray, finite
+from rankfall.arrays import FloatArray, finite, whole
 from rankfall.catalog import Catalog
 from rankfall.data import DATASETS, Ratings, find, generate, on_sphere, tables
+from rankfall.data.finding import TABLES
 from rankfall.data.preparation import Prepared, prepare
 from rankfall.errors import CatalogError, ProblemError
 from rankfall.experiments.click_words import click_model_of
@@ -78,7 +80,7 @@ def _world(words: Mapping[str, Any], k: int, user: int, users: int, repeat: int,
     if source == "dataset":
         return _of_dataset(words, user, repeat, data)
     if source == "generate":
-        made = _made(generate, "generate", {"users": users, **words["generate"]}, repeat)
+        made = _made(generate, "generate", words["generate"], repeat, users=users)
         x, z = made.catalog.coverage, made.catalog.relevance
         return made.catalog, _in_context(words, x, z, made.theta, made.beta, user, repeat)
     if source == "sphere":
@@ -90,8 +92,8 @@ def _world(words: Mapping[str, Any], k: int, user: int, users: int, repeat: int,
         return _items(crowd.n_items), crowd
     if source == "fitted":
         return _of_fit(words, k, user, data)
-    alpha = np.asarray(_attraction(words["attraction"]), dtype=float)
-    return _items(len(alpha)), _user(words, PerItem(alpha))
+    alone = PerItem(_attraction(words["attraction"]))
+    return _items(alone.n_items), _user(words, alone)
 
 
 def _logistic(places: FloatArray, logit: Any) -> PerItem:
@@ -108,7 +110,10 @@ def _logistic(places: FloatArray, logit: Any) -> PerItem:
 
 def _of_dataset(words: Mapping[str, Any], user: int, repeat: int, data: Data) -> World:
     prepared = _with_topics(data[_dataset_key(words)], words.get("topics"))
-    catalog = _catalog(prepared, words.get("perfect_coverage", False))
+    perfect = words.get("perfect_coverage", False)
+    if not isinstance(perfect, bool):
+        raise ProblemError(f"perfect_coverage must be true or false, got {perfect!r}")
+    catalog = _catalog(prepared, perfect)
     x, z = prepared.user_coverage, prepared.relevance
     return catalog, _in_context(words, x, z, prepared.theta, prepared.beta, user, repeat)
 
@@ -197,13 +202,14 @@ def _attraction(given: Any) -> Any:
         if isinstance(given, str):
             raise ProblemError(f"attraction {given!r} needs users with features: dataset or generate")
         return given
-    try:
-        return [given["good"]] * given["best"] + [given["bad"]] * given["rest"]
-    except KeyError as problem:
-        raise ProblemError(f"attraction needs best, good, rest and bad, or numbers; {problem} is missing") from None
+    for word in ("best", "good", "rest", "bad"):
+        if word not in given:
+            raise ProblemError(f"attraction needs best, good, rest and bad, or numbers; {word!r} is missing")
+    best, rest = (whole(f"{word} of attraction", given[word], ProblemError, low=0) for word in ("best", "rest"))
+    return [given["good"]] * best + [given["bad"]] * rest
 
 
-def _made(make: Callable[..., Any], word: str, values: Any, repeat: int) -> Any:
+def _made(make: Callable[..., Any], word: str, values: Any, repeat: int, **usual: Any) -> Any:
     """What is made from a seed, in this repeat."""
     if not isinstance(values, Mapping):
         raise ProblemError(f"{word} must be a table of words, got {values!r}")
@@ -212,10 +218,16 @@ def _made(make: Callable[..., Any], word: str, values: Any, repeat: int) -> Any:
         if not seed:
             raise ProblemError(f"seed of {word} is an empty list; expected whole numbers")
         seed = seed[repeat % len(seed)]
-    try:
-        return make(**{**values, "seed": seed})
-    except TypeError as problem:
-        raise ProblemError(f"{word} makes no sense: {problem}") from None
+    _check_known(word, values, make)
+    return make(**{**usual, **values, "seed": seed})
+
+
+def _check_known(word: str, values: Mapping[str, Any], make: Callable[..., Any], besides: tuple[str, ...] = ()) -> None:
+    """Refuse words of a table that ``make`` does not have; those ``besides`` are not for the table."""
+    known = [name for name in inspect.signature(make).parameters if name not in besides]
+    for name in values:
+        if name not in known:
+            raise ProblemError(f"{word} has no {name!r}; it has {', '.join(known)}")
 
 
 def _items(n_items: int, ids: list[Any] | None = None) -> Catalog:
@@ -225,29 +237,32 @@ def _items(n_items: int, ids: list[Any] | None = None) -> Catalog:
 
 def _dataset_key(words: Mapping[str, Any]) -> str:
     own = {word: words[word] for word in ("items_table", "columns") if word in words}
-    return f"dataset {words['dataset']} {canonical({**words.get('preparation', {}), **own})}"
+    return f"dataset {words['dataset']} {canonical({**_preparation(words), **own})}"
 
 
-def _prepared(words: Mapping[str, Any]) -> Prepared:
+def _preparation(words: Mapping[str, Any]) -> Mapping[str, Any]:
     how = words.get("preparation", {})
     if not isinstance(how, Mapping) or "topics" in how:
         raise ProblemError(f"preparation must be a table of words of prepare, without topics, got {how!r}")
+    _check_known("preparation", how, prepare, ("ratings", "topics"))
+    return how
+
+
+def _prepared(words: Mapping[str, Any]) -> Prepared:
+    how = _preparation(words)
     if names_prepared(words):
         if how:
             named = words["dataset"]
             raise ProblemError(f"{named} is prepared already; leave preparation out, or name the ratings themselves")
         return Prepared.load(words["dataset"]).with_topics(None)
-    try:
-        return prepare(_ratings(words), **how).with_topics(None)
-    except TypeError as problem:
-        raise ProblemError(f"preparation makes no sense: {problem}") from None
+    return prepare(_ratings(words), **how).with_topics(None)
 
 
 def names_prepared(words: Mapping[str, Any]) -> bool:
     """Whether the data set of these words is a file that ``rankfall data prepare`` wrote."""
     path = Path(words["dataset"])
     named = words["dataset"] in DATASETS or "items_table" in words
-    return not named and path.is_file() and path.suffix != ".zip"
+    return not named and path.is_file() and path.suffix not in (".zip", *TABLES)
 
 
 def _ratings(words: Mapping[str, Any]) -> Ratings:
@@ -258,6 +273,7 @@ def _ratings(words: Mapping[str, Any]) -> Ratings:
         return find(words["dataset"])
     if not isinstance(columns, Mapping):
         raise ProblemError(f"columns must be a table such as {{ item = 'product' }}, got {columns!r}")
+    _check_known("columns", columns, tables, ("ratings", "items", "name"))
     return tables(words["dataset"], words["items_table"], **columns)
 
 

@@ -174,10 +174,12 @@ def test_clusters_are_those_of_the_paper(policy: LinearPolicy) -> None:
 def test_what_makes_no_sense_is_refused(policy: LinearPolicy) -> None:
     learned = policy.fresh()
     learned.update(learned.rank(2), 0)
-    with pytest.raises(ProblemError, match="has learned already"):
-        IndependentUsers(learned)
-    with pytest.raises(ProblemError, match="linear policy"):
-        SharedModel(CascadeUCB1(4))  # type: ignore[arg-type]
+    for kind in (IndependentUsers, AcrossUsers):
+        with pytest.raises(ProblemError, match="has learned already"):
+            kind(learned)
+    for kind in (SharedModel, AcrossUsers):
+        with pytest.raises(ProblemError, match="linear policy"):
+            kind(CascadeUCB1(4))  # type: ignore[arg-type]
     with pytest.raises(ProblemError, match="none of the 6 users"):
         ClusteredUsers(policy, USERS).rank("stranger", 2)
     with pytest.raises(ProblemError, match="do not forget"):

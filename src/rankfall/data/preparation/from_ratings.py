@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from rankfall.arrays import BoolArray, whole
+from rankfall.arrays import BoolArray
 from rankfall.data.preparation import equations
 from rankfall.data.preparation.prepared import Prepared, topics_in_use
 from rankfall.data.preparation.settings import PreparationSettings
@@ -54,7 +54,12 @@ def prepare(
     names, membership = _topics(ratings, chosen, one_topic)
     n_topics = topics_in_use(membership, topics)
     n_train = len(user_ids) - len(user_ids) // 2
-    whole("rank", rank, ProblemError, low=1, high=min(n_train, len(item_ids)))
+    most = min(n_train, len(item_ids))
+    if rank > most:
+        raise ProblemError(
+            f"rank is {rank}, and {ratings.name} has {n_train} users for training and {len(item_ids)} items: no more "
+            f"than {most} relevance features; ask for fewer, with rank, or bring more ratings"
+        )
     F = _positives(ratings, user_ids, item_ids, threshold)
     order = np.random.default_rng(np.random.SeedSequence(seed)).permutation(len(user_ids))
     train_rows, test_rows = np.sort(order[:n_train]), np.sort(order[n_train:])

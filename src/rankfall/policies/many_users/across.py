@@ -38,8 +38,9 @@ class AcrossUsers(ManyUsers):
     summary = "a model for each user, which starts from what the crowd knows"
 
     def __init__(self, policy: LinearPolicy, *, first: int = 100, growth: float = 0.25) -> None:
-        started = policy if policy.prior is not None else policy.with_prior(Prior.identity(len(policy.weights)))
-        super().__init__(started)
+        super().__init__(policy)
+        if policy.prior is None:
+            self.policy = policy.with_prior(Prior.identity(len(policy.weights)))
         self.first = whole("first", first, ProblemError, low=1)
         self.growth = number("growth", growth, ProblemError, low=0.0)
         self._lists, self._due = 0, self.first
