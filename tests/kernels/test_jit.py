@@ -13,7 +13,7 @@ from numba.core.caching import NullCache
 
 from rankfall import POLICIES, CascadeHybrid, Catalog, LinearPolicy
 from rankfall.kernels import in_background, jit
-from rankfall.kernels.jit import count_compiled, entry, inner
+from rankfall.kernels.jit import bounding_leaf, count_compiled, entry, inlined_entry, inner
 from rankfall.policies.trial_use import a_few_items
 
 
@@ -28,6 +28,36 @@ def _scaled(values: np.ndarray, by: int, twice: bool) -> float:
 @entry
 def _with_constants(values: np.ndarray, by: int) -> float:
     return _scaled(values, 2, True) + _scaled(values, 3, False) + _scaled(values, by, by > 0)
+
+
+@entry
+def _exact(values: np.ndarray) -> float:
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
+
+@bounding_leaf
+def _roughly(values: np.ndarray) -> float:
+    return _exact(values) + 1.0
+
+
+@inlined_entry
+def _outermost(values: np.ndarray) -> float:
+    return _roughly(values)
+
+
+def test_a_kernel_takes_nothing_from_the_one_that_is_compiled_around_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or else its bits and its speed would depend on what is compiled first."""
+    monkeypatch.setattr(_outermost, "_cache", NullCache())
+    monkeypatch.setattr(_roughly, "_cache", NullCache())
+    monkeypatch.setattr(_exact, "_cache", NullCache())
+    assert _outermost(np.array([1.0, 2.0])) == 4.0
+    (code,) = _exact.inspect_llvm().values()  # type: ignore[attr-defined]
+    assert "fadd double" in code
+    assert "fadd fast" not in code
+    assert "alwaysinline" not in code
 
 
 def test_constants_make_no_form_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:

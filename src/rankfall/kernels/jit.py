@@ -75,7 +75,8 @@ class _ForKernels(CPUDispatcher):
 
 
 def _compile(function: F, **options: Any) -> F:
-    options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+    usual = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "fastmath": False, "forceinline": False}
+    options = {**usual, **options}  # what is not said is taken from whichever kernel is being compiled around this one
     kernel: Any = njit(**options)(function)
     kernel.__class__ = _ForKernels if "no_cpython_wrapper" in options else _ForPython
     kernel._cache = KeptCode(function)

@@ -70,7 +70,7 @@ def new_bounds(vectors: ItemVectors) -> Bounds:
     )
 
 
-@bounding
+@bounding_leaf
 def _lengths(weights: Any, left: Any) -> tuple[float, float]:
     """``|w|``, and how many times its size a column may have grown to."""
     size, growth = 0.0, 1.0
@@ -157,7 +157,7 @@ def _add_products(dense: Any, p: int, q: int, low: int, n: int, counts: Any, squ
         square[i] += (z0[i] * one + z1[i] * two) + (z2[i] * three + z3[i] * four)
 
 
-@inner
+@leaf
 def _dense_columns(dense: Any, counts: Any, mean: Any, square: Any, terms: Any) -> None:
     """What the dense columns give to mean, square and size of every item, four columns at a time."""
     columns, n_items = dense.shape
@@ -173,7 +173,7 @@ def _dense_columns(dense: Any, counts: Any, mean: Any, square: Any, terms: Any) 
                 _add_products(dense, p, q, low, n, counts, squares)
 
 
-@bounding
+@bounding_leaf
 def _cross_terms(copied: Any, row: Any, low: int, high: int, cross: Any) -> None:
     """``2 P[topic] . z`` for the coverage entries of a topic, whose row of 2 P is given."""
     m, last = len(copied), len(copied) - 1
@@ -194,7 +194,7 @@ def _cross_terms(copied: Any, row: Any, low: int, high: int, cross: Any) -> None
                     out[e] += (c0 * z0[e] + c1 * z1[e]) + (c2 * z2[e] + c3 * z3[e])
 
 
-@bounding
+@bounding_leaf
 def _add_topic(row: Any, x: Any, cross: Any, mean: Any, square: Any, more: float, once: float, twice: float) -> None:
     """A topic counts more or less than before: its part in the items that have it."""
     a, b, c = np.float32(more), np.float32(once), np.float32(twice)
@@ -204,7 +204,7 @@ def _add_topic(row: Any, x: Any, cross: Any, mean: Any, square: Any, more: float
         square[i] += (b * cross[e] + c * x[e]) * x[e]
 
 
-@bounding
+@bounding_leaf
 def _add_size(row: Any, x: Any, size: Any, more: float) -> None:
     """The magnitude of a topic, in the items that have it."""
     a = np.float32(more)
@@ -212,7 +212,7 @@ def _add_size(row: Any, x: Any, size: Any, more: float) -> None:
         size[row[e]] += a * x[e]
 
 
-@bounding
+@bounding_leaf
 def _add_pair(row: Any, product: Any, square: Any, more: float) -> None:
     """A pair of topics counts more or less than before: its part in the items that have both."""
     a = np.float32(more)
@@ -220,7 +220,7 @@ def _add_pair(row: Any, product: Any, square: Any, more: float) -> None:
         square[row[e]] += a * product[e]
 
 
-@inner
+@leaf
 def _add_topics(
     vectors: ItemVectors, weights: Any, covariance: Any, left: Any, bounds: Bounds, mean: Any, square: Any, all_of: bool
 ) -> None:
@@ -254,7 +254,7 @@ def _add_topics(
                 _add_pair(vectors.pair_row[low:high], vectors.pair_weight[low:high], square, more)
 
 
-@bounding
+@bounding_leaf
 def _raise(square: Any, size: Any, rounding: float, least: float) -> None:
     """Raise squares by what rounding may have taken from them."""
     a, b = np.float32(rounding), np.float32(least)

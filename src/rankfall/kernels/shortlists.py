@@ -54,7 +54,7 @@ from rankfall.kernels.epochs import (
 )
 from rankfall.kernels.item_scores import Items, mean_of, place, variance_of
 from rankfall.kernels.item_vectors import ItemVectors
-from rankfall.kernels.jit import entry, inner, leaf
+from rankfall.kernels.jit import inlined_entry, inner, leaf
 from rankfall.kernels.linear_bounds import add_topic_means, dense_means, tolerance_of
 from rankfall.kernels.ridge import State
 
@@ -198,7 +198,7 @@ def _all_best(
     return filled
 
 
-@entry
+@inlined_entry
 def rank(
     items: Items,
     vectors: ItemVectors,
