@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rankfall.kernels.jit import compiled, inner, leaf
+from rankfall.kernels.jit import compiled, leaf
 from rankfall.kernels.policy_steps import steps
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -154,7 +154,7 @@ def collect(
     return collect_in(items, serials, clicked, serial, target, batch_of, shown_count, click_count, every, least)
 
 
-@inner
+@leaf
 def divergence(p: float, q: float) -> float:
     """Kullback-Leibler divergence of two coins."""
     result = 0.0
@@ -165,7 +165,7 @@ def divergence(p: float, q: float) -> float:
     return result
 
 
-@inner
+@leaf
 def _bound(mean: float, budget: float, end: float) -> float:
     """The point between ``mean`` and ``end`` furthest from mean with a divergence of at most ``budget``."""
     if divergence(mean, end) <= budget:

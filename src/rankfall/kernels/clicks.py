@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankfall.kernels.jit import entry, inner, leaf
+from rankfall.kernels.jit import entry, leaf
 
 ANY, CLICKS, SATISFIED = 0, 1, 2
 
@@ -85,7 +85,7 @@ def reward(user: ClickArrays, items: Any, kind: int, reached: Any) -> float:
     return total if kind == CLICKS else 1.0 - (left + gone)
 
 
-@inner
+@leaf
 def _clicks_by_last(user: ClickArrays, items: Any, reached: Any) -> float:
     """Expected number of clicks where nobody leaves, and examination depends on the last click."""
     total = 0.0

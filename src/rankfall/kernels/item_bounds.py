@@ -8,7 +8,7 @@ is shown before any other. Lists are ordered by bound, equals by the lower row. 
 import math
 from typing import Any, NamedTuple
 
-from rankfall.kernels.jit import entry, leaf
+from rankfall.kernels.jit import entry, inlined_entry, leaf
 
 
 @leaf
@@ -28,7 +28,7 @@ def insert(item: int, score: float, size: int, items: Any, scores: Any) -> int:
     return new
 
 
-@entry
+@inlined_entry
 def posterior(N: Any, X: Any, alpha: float, beta: float, out: Any) -> None:
     """The two shapes of every item's Beta posterior, ``alpha + X`` and ``beta + N - X``, as rows of ``out`` (2, L)."""
     for e in range(len(N)):
@@ -36,7 +36,7 @@ def posterior(N: Any, X: Any, alpha: float, beta: float, out: Any) -> None:
         out[1, e] = beta + (N[e] - X[e])
 
 
-@entry
+@inlined_entry
 def share_list(rows: Any, gammas: Any, items: Any, scores: Any) -> None:
     """The rows with the highest ``g / (g + h)``: where g and h are Gamma samples (2, L), these are Beta samples."""
     size = 0
@@ -46,7 +46,7 @@ def share_list(rows: Any, gammas: Any, items: Any, scores: Any) -> None:
         size = insert(e, share, size, items, scores)
 
 
-@entry
+@inlined_entry
 def width_list(rows: Any, N: Any, X: Any, budget: float, items: Any, scores: Any) -> None:
     """The rows with the highest ``w + sqrt(budget / N)``: UCB1 and its forgetting forms."""
     size = 0
@@ -139,7 +139,7 @@ def kl_list(rows: Any, N: Any, X: Any, budget: float, items: Any, scores: Any) -
         size = insert(e, bound, size, items, scores)
 
 
-@entry
+@inlined_entry
 def observe(items: Any, seen: int, hit: int, weight: float, N: Any, X: Any) -> None:
     """The first ``seen`` items were observed, the one at ``hit`` (-1: none) clicked; ``weight`` -1 takes it back."""
     for i in range(seen):
@@ -148,7 +148,7 @@ def observe(items: Any, seen: int, hit: int, weight: float, N: Any, X: Any) -> N
         X[items[hit]] += weight
 
 
-@entry
+@inlined_entry
 def observe_all(items: Any, seen: int, clicked: Any, N: Any, X: Any) -> None:
     """The first ``seen`` items were observed; ``clicked`` says of each position whether it was clicked."""
     for i in range(seen):
@@ -165,7 +165,7 @@ class Ring(NamedTuple):
     place: Any  # (2) where the oldest list is, and how many there are
 
 
-@entry
+@inlined_entry
 def slide(items: Any, hit: int, window: int, ring: Ring, N: Any, X: Any) -> None:
     """A list was observed down to ``hit``, or whole for -1; the oldest one no longer counts if there are ``window``."""
     room = len(ring.spans)
@@ -184,7 +184,7 @@ def slide(items: Any, hit: int, window: int, ring: Ring, N: Any, X: Any) -> None
     ring.place[1] += 1
 
 
-@entry
+@inlined_entry
 def fade(discount: float, N: Any, X: Any) -> None:
     """Everything observed so far counts ``discount`` times what it did."""
     for e in range(len(N)):

@@ -14,7 +14,7 @@ import math
 from typing import Any, NamedTuple
 
 from rankfall.kernels.item_bounds import kl_above, kl_bound
-from rankfall.kernels.jit import inner, leaf
+from rankfall.kernels.jit import leaf
 
 
 class Intervals(NamedTuple):
@@ -45,7 +45,7 @@ def _keep(at: Intervals, e: int, n: float, x: float, budget: float, low: float, 
     at.reach[e] = 1.0 / (n * slope)
 
 
-@inner
+@leaf
 def _solve(at: Intervals, e: int, n: float, x: float, budget: float, number: int) -> None:
     """The bound itself, to the bits of ``kl_list``."""
     if at.solved[e] == number:
