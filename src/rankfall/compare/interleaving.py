@@ -116,9 +116,9 @@ def _checked(name: str, items: Iterable[Id]) -> list[Id]:
     if isinstance(items, str) or not isinstance(items, Iterable):
         raise RankError(f"the list of {name!r} must be ids, best first, got {short(items)}")
     listed = [one.item() if isinstance(one, np.generic) else one for one in items]
-    strange = next((one for one in listed if isinstance(one, bool) or not isinstance(one, int | str)), None)
-    if strange is not None or None in listed:
-        raise RankError(f"the list of {name!r} holds {strange!r}; ids are whole numbers or strings")
+    strange = [one for one in listed if isinstance(one, bool) or not isinstance(one, int | str)]
+    if strange:
+        raise RankError(f"the list of {name!r} holds {strange[0]!r}; ids are whole numbers or strings")
     if not listed:
         raise RankError(f"the list of {name!r} is empty")
     if len(set(listed)) < len(listed):

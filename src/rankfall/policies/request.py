@@ -150,7 +150,7 @@ def rows_named(catalog: Catalog, named: Iterable[int] | Iterable[str] | None) ->
     """
     if named is None or (isinstance(named, np.ndarray) and named.dtype.kind in "iu"):
         return named
-    if not isinstance(named, list | tuple | Iterable):
+    if not isinstance(named, Iterable):
         return named  # check_request says what it is of
     listed: Any = named if isinstance(named, list | tuple) else list(named)
     if listed and isinstance(listed[0], str):

@@ -105,6 +105,7 @@ def _outcomes(run: Run, _types: Types) -> None:
         run(statement)
 
 
+NO_STORE = "this database holds no store of Rankfall; rankfall serve --catalog FILE makes one"
 STEPS: tuple[Callable[[Run, Types], None], ...] = (
     _tables,
     _versions_and_owners,
@@ -132,7 +133,7 @@ def noted_version(run: Run, types: Types) -> int:
 def check_version(run: Run, types: Types) -> None:
     """Raise if there are no tables, or not those of this version."""
     if not run(types.there):
-        raise StoreError("this database holds no store of Rankfall; rankfall serve --catalog FILE makes one")
+        raise StoreError(NO_STORE)
     version = noted_version(run, types)
     if version < len(STEPS):
         raise OldStoreError("an older Rankfall made this store; open it once where it can be written: rankfall serve")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 from rankfall.errors import ConnectionLostError, LostEntryError, StoreError
 from rankfall.journal.records import BEGINNING, START, Checkpoint, Entry, Event, Mark, Position, Snapshot
 from rankfall.stores.dialect import Connection, Dialect, Row
-from rankfall.stores.migrations import STEPS, check_version, migrate
+from rankfall.stores.migrations import NO_STORE, STEPS, check_version, migrate
 from rankfall.stores.rows import EVENT, EVENT_WIDTH, FROM_JOURNAL, ON_LIST, entry_columns, entry_of_row, event_of_row
 from rankfall.stores.timeline import Timeline
 from rankfall.stores.transaction import StoredFeedback, Transaction
@@ -90,9 +90,7 @@ class Store:
         try:
             connection.run("SELECT 1 FROM journal LIMIT 1")
         except StoreError:
-            raise StoreError(
-                "this database holds no store of Rankfall; rankfall serve --catalog FILE makes one"
-            ) from None
+            raise StoreError(NO_STORE) from None
         finally:
             connection.close()
 

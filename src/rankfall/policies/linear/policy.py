@@ -304,7 +304,7 @@ class LinearPolicy(Policy):
             items=self._layout.items,
             vectors=self._layout.vectors,
             state=self._model.state,
-            gamma=0.0 if self.exploration in ("greedy", "epsilon") else self.gamma,
+            gamma=self.gamma if self.exploration == "thompson" else self._bonus,
             lists=self._lists.shortlists_for(k),
             pruning=self.pruning,
             whole=self.learns_from == "all",
